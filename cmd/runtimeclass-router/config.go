@@ -1,0 +1,142 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+)
+
+const (
+	configAPIVersion = "runtimeclass-router.io/v1alpha1"
+	configKind       = "RouterConfiguration"
+)
+
+//go:embed config.yaml
+var defaultConfig []byte
+
+// config is the file that --config names; config.yaml documents every field and
+// holds the defaults.
+type config struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Webhook  webhookConfig  `json:"webhook"`
+	Metrics  endpointConfig `json:"metrics"`
+	Health   endpointConfig `json:"health"`
+	Certs    certs.Options  `json:"certs"`
+	Log      logConfig      `json:"log"`
+	Policies policiesConfig `json:"policies"`
+	// Router is laid over the policy's own defaults; see [policies.ParseConfig].
+	Router json.RawMessage `json:"router"`
+
+	router policies.Config
+}
+
+type webhookConfig struct {
+	Host     string          `json:"host"`
+	Port     int             `json:"port"`
+	Deadline metav1.Duration `json:"deadline"`
+	Drain    metav1.Duration `json:"drain"`
+}
+
+type endpointConfig struct {
+	BindAddress string `json:"bindAddress"`
+}
+
+type logConfig struct {
+	Format string `json:"format"`
+	Level  int    `json:"level"`
+}
+
+type policiesConfig struct {
+	Directory string `json:"directory"`
+	Mode      string `json:"mode"`
+}
+
+// loadConfig reads the defaults and, over them, the file; path "" means none. What
+// is wrong with the file is returned at once, each fault with its field.
+func loadConfig(path string) (*config, error) {
+	c := &config{}
+	if err := c.lay(defaultConfig); err != nil {
+		return nil, fmt.Errorf("embedded default configuration: %w", err)
+	}
+	if path != "" {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read configuration: %w", err)
+		}
+		if err := c.lay(raw); err != nil {
+			return nil, fmt.Errorf("configuration %s: %w", path, err)
+		}
+	}
+	return c, nil
+}
+
+// lay decodes strictly over what is there.
+func (c *config) lay(layer []byte) error {
+	raw, err := yaml.YAMLToJSONStrict(layer)
+	if err != nil {
+		return err
+	}
+	c.TypeMeta = metav1.TypeMeta{}
+	strict, err := kjson.UnmarshalStrict(raw, c)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		return err
+	}
+	var errs []error
+	if c.APIVersion != configAPIVersion || c.Kind != configKind {
+		errs = append(errs, fmt.Errorf("apiVersion %q, kind %q: want %s, %s", c.APIVersion, c.Kind, configAPIVersion, configKind))
+	}
+	if c.router, err = policies.ParseConfig(c.Router); err != nil {
+		errs = append(errs, fmt.Errorf("router: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// validate returns every fault of the configuration as it stands after flags.
+func (c *config) validate() error {
+	errs := c.router.Validate(field.NewPath("router"))
+	errs = append(errs, c.Certs.Validate(field.NewPath("certs"))...)
+	hook := field.NewPath("webhook")
+	if c.Webhook.Port < 1 || c.Webhook.Port > 65535 {
+		errs = append(errs, field.Invalid(hook.Child("port"), c.Webhook.Port, "must be from 1 to 65535"))
+	}
+	if c.Webhook.Deadline.Duration <= 0 {
+		errs = append(errs, field.Invalid(hook.Child("deadline"), c.Webhook.Deadline.Duration.String(), "must be more than 0"))
+	}
+	if c.Webhook.Drain.Duration < 0 {
+		errs = append(errs, field.Invalid(hook.Child("drain"), c.Webhook.Drain.Duration.String(), "must not be negative"))
+	}
+	if formats := []string{"json", "text"}; !slices.Contains(formats, c.Log.Format) {
+		errs = append(errs, field.NotSupported(field.NewPath("log", "format"), c.Log.Format, formats))
+	}
+	if modes := []string{"extend", "replace"}; !slices.Contains(modes, c.Policies.Mode) {
+		errs = append(errs, field.NotSupported(field.NewPath("policies", "mode"), c.Policies.Mode, modes))
+	}
+	if c.Policies.Mode == "replace" && c.Policies.Directory == "" {
+		errs = append(errs, field.Required(field.NewPath("policies", "directory"), "mode replace needs the policy to put in the shipped one's place"))
+	}
+	return errs.ToAggregate()
+}
+
+// modules are the policy's files as the configuration says.
+func (c *config) modules() (policies.Modules, error) {
+	if c.Policies.Directory == "" {
+		return policies.Shipped(), nil
+	}
+	given, err := policies.Directory(c.Policies.Directory)
+	if err != nil || c.Policies.Mode == "replace" {
+		return given, err
+	}
+	return policies.Shipped().Extend(given)
+}

@@ -1,0 +1,52 @@
+// Command runtimeclass-router is the admission webhook and its command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		var exit exitError
+		if !errors.As(err, &exit) {
+			exit = exitError{code: 1, err: err}
+		}
+		if exit.err != nil {
+			fmt.Fprintln(os.Stderr, "error:", exit.err)
+		}
+		os.Exit(exit.code)
+	}
+}
+
+// exitError ends the process with a status other than 1; err may be nil where all
+// has been said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d: %v", e.code, e.err) }
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "runtimeclass-router",
+		Short: "Decide which container runtime a pod runs under, by how far its code is trusted",
+		Long: `runtimeclass-router is an admission webhook: it evaluates the trust labels of a pod
+and its namespace with Rego policies and patches runtimeClassName, nodeSelector,
+tolerations and overhead. Untrusted pods land on gVisor or Kata pools, trusted ones
+stay on crun.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newServeCommand(), newRouteCommand(), newVersionCommand())
+	return root
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
+	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+	"github.com/runtimeclass-router/runtimeclass-router/webhook"
+)
+
+// router is the running product.
+type router struct {
+	config       *config
+	log          logr.Logger
+	engine       *policies.Engine
+	informers    *informers.Informers
+	manager      ctrl.Manager
+	certificates *certs.Certificates
+	endpoint     *webhook.Endpoint
+	server       ctrlwebhook.Server
+
+	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
+	state          atomic.Int32
+}
+
+// The states of a router, for /readyz.
+const (
+	starting int32 = iota
+	serving
+	draining
+)
+
+// serve runs the product until ctx ends.
+func serve(ctx context.Context, c *config, kube *rest.Config, log logr.Logger) error {
+	r, err := newRouter(ctx, c, kube, log)
+	if err != nil {
+		return err
+	}
+	return r.run(ctx)
+}
+
+func newRouter(ctx context.Context, c *config, kube *rest.Config, log logr.Logger) (*router, error) {
+	r := &router{config: c, log: log, engine: policies.NewEngine(), catalogApplied: make(chan struct{})}
+	modules, err := c.modules()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.engine.Load(ctx, modules, c.router); err != nil {
+		return nil, fmt.Errorf("load policy: %w", err)
+	}
+	snapshot, err := r.engine.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	counters, err := webhook.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	counters.PolicyLoaded(snapshot.Revision())
+	log.Info("policy loaded", "policyRevision", snapshot.Revision(), "files", len(modules))
+
+	if r.informers, err = informers.New(kube, log); err != nil {
+		return nil, err
+	}
+	if r.manager, err = ctrl.NewManager(kube, ctrl.Options{
+		Logger:                 log,
+		Metrics:                metricsserver.Options{BindAddress: c.Metrics.BindAddress},
+		HealthProbeBindAddress: c.Health.BindAddress,
+	}); err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if r.certificates, err = certs.New(r.manager, c.Certs, log); err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	r.endpoint = &webhook.Endpoint{Log: log, Handler: webhook.NewHandler(webhook.Options{
+		Router:     &webhook.Router{Engine: r.engine},
+		Namespaces: r.informers,
+		Deadline:   c.Webhook.Deadline.Duration,
+		Metrics:    counters,
+		Log:        log,
+		Now:        time.Now,
+	})}
+	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, CertDir: c.Certs.Directory}, r.endpoint)
+	return r, errors.Join(
+		r.manager.AddHealthzCheck("ping", healthz.Ping),
+		r.manager.AddReadyzCheck("certificates", r.certificates.Check),
+		r.manager.AddReadyzCheck("serving", r.checkServing),
+	)
+}
+
+// run ends in this order when ctx does: it says that it is not ready, goes on
+// answering while the Service's endpoints change, ends the server when what it has
+// accepted is answered, and only then what the server reads from.
+func (r *router) run(ctx context.Context) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, background := errgroup.WithContext(background)
+	group.Go(func() error { return r.manager.Start(background) })
+	group.Go(func() error { return r.informers.Run(background, r.applyCatalog) })
+	group.Go(func() error {
+		defer stop()
+		return r.runServer(ctx, background)
+	})
+	return group.Wait()
+}
+
+// runServer serves from the moment that there is something to decide with, until
+// background ends or, after ctx, the drain is over.
+func (r *router) runServer(ctx, background context.Context) error {
+	starting, cancel := context.WithCancel(background)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	if err := r.certificates.Wait(starting); err != nil {
+		return unlessEnded(starting, err)
+	}
+	select {
+	case <-r.catalogApplied:
+	case <-starting.Done():
+		return nil
+	}
+	serverContext, endServer := context.WithCancel(background)
+	defer endServer()
+	defer context.AfterFunc(ctx, func() {
+		r.state.Store(draining)
+		r.endpoint.Drain()
+		r.log.Info("draining", "for", r.config.Webhook.Drain.Duration.String())
+		time.AfterFunc(r.config.Webhook.Drain.Duration, endServer)
+	})()
+	r.state.CompareAndSwap(0, serving)
+	return r.server.Start(serverContext)
+}
+
+// unlessEnded drops the error of something that was told to end.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (r *router) applyCatalog(ctx context.Context, c *catalog.Catalog) error {
+	if err := r.engine.SetCatalog(ctx, c); err != nil {
+		return err
+	}
+	for _, class := range c.RuntimeClasses {
+		for _, note := range class.Notes {
+			r.log.Info("runtime class is odd", "runtimeClass", class.Name, "note", note)
+		}
+	}
+	select {
+	case <-r.catalogApplied:
+	default:
+		close(r.catalogApplied)
+	}
+	r.log.Info("catalog applied", "catalogRevision", c.Revision(), "runtimeClasses", len(c.RuntimeClasses))
+	return nil
+}
+
+func (r *router) checkServing(request *http.Request) error {
+	switch r.state.Load() {
+	case starting:
+		return errors.New("waiting for the catalog and the certificates")
+	case draining:
+		return errors.New("draining")
+	}
+	return r.server.StartedChecker()(request)
+}

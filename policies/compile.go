@@ -1,0 +1,119 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/dependencies"
+	"github.com/open-policy-agent/opa/v1/util"
+
+	"github.com/runtimeclass-router/runtimeclass-router/policies/schemas"
+)
+
+// entrypoint is the query of every decision.
+const entrypoint = "data.router.decision"
+
+// parse reads modules; all syntax errors are returned, each with file and line.
+func parse(modules Modules) (map[string]*ast.Module, error) {
+	parsed := make(map[string]*ast.Module, len(modules))
+	var errs []error
+	for name, source := range modules {
+		module, err := ast.ParseModuleWithOpts(name, source, ast.ParserOptions{
+			ProcessAnnotation: true, // without it the schemas below are not applied
+			RegoVersion:       ast.RegoV1,
+			Capabilities:      capabilities(),
+		})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		parsed[name] = module
+	}
+	return parsed, errors.Join(errs...)
+}
+
+// compile checks parsed modules strictly, with schemas, and that they define the
+// entry point and read no data but the product's own.
+func compile(parsed map[string]*ast.Module) (*ast.Compiler, error) {
+	set, err := schemaSet()
+	if err != nil {
+		return nil, err
+	}
+	compiler := ast.NewCompiler().
+		WithCapabilities(capabilities()).
+		WithStrict(true).
+		WithSchemas(set).
+		WithUseTypeCheckAnnotations(true). // without it the schemas are ignored in silence
+		WithDefaultRegoVersion(ast.RegoV1)
+	compiler.SetErrorLimit(0)
+	if compiler.Compile(parsed); compiler.Failed() {
+		return nil, compiler.Errors
+	}
+	if len(compiler.GetRulesExact(ast.MustParseRef(entrypoint))) == 0 {
+		return nil, fmt.Errorf("no rule %s: a policy must define it", entrypoint)
+	}
+	return compiler, closed(compiler)
+}
+
+// closed refuses a policy that reads data which does not exist. A misspelt rule of
+// another package compiles, and is undefined for ever.
+func closed(compiler *ast.Compiler) error {
+	bases, err := dependencies.Base(compiler, ast.MustParseBody(entrypoint))
+	if err != nil {
+		return fmt.Errorf("list what the policy reads: %w", err)
+	}
+	known := []ast.Ref{ast.MustParseRef("data.catalog"), ast.MustParseRef("data.config")}
+	var errs []error
+	for _, ref := range bases {
+		if ref.HasPrefix(ast.InputRootRef) || slices.ContainsFunc(known, ref.HasPrefix) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s%s is not defined: data holds catalog and config, and no module defines such a rule",
+			location(compiler, ref), ref))
+	}
+	return errors.Join(errs...)
+}
+
+// location finds where a ref is read, as "file:line: ", and "" where it cannot.
+func location(compiler *ast.Compiler, ref ast.Ref) string {
+	where := ""
+	for _, module := range compiler.Modules {
+		ast.WalkRefs(module, func(r ast.Ref) bool {
+			if where == "" && r.ConstantPrefix().HasPrefix(ref) && len(r) > 0 && r[0].Location != nil {
+				where = fmt.Sprintf("%s:%d: ", r[0].Location.File, r[0].Location.Row)
+			}
+			return false
+		})
+	}
+	return where
+}
+
+// schemaSet holds input.json as the schema of input, and the others under
+// schema.NAME for the annotations of modules.
+func schemaSet() (*ast.SchemaSet, error) {
+	set := ast.NewSchemaSet()
+	names, err := fs.Glob(schemas.Files, "*.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		raw, err := schemas.Files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		var schema any
+		if err := util.Unmarshal(raw, &schema); err != nil {
+			return nil, fmt.Errorf("schema %s: %w", name, err)
+		}
+		ref := ast.SchemaRootRef
+		if name != "input.json" {
+			ref = ref.Append(ast.StringTerm(strings.TrimSuffix(name, ".json")))
+		}
+		set.Put(ref, schema)
+	}
+	return set, nil
+}

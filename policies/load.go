@@ -1,0 +1,92 @@
+package policies
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/tester"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+)
+
+// newPolicy does the load order of [Engine.Load].
+func newPolicy(ctx context.Context, modules Modules, config Config) (*policy, error) {
+	if err := config.Validate(field.NewPath("router")).ToAggregate(); err != nil {
+		return nil, err
+	}
+	parsed, err := parse(modules)
+	if err != nil {
+		return nil, err
+	}
+	production := maps.Clone(parsed)
+	maps.DeleteFunc(production, func(name string, _ *ast.Module) bool { return isTest(name) })
+	compiler, err := compile(production)
+	if err != nil {
+		return nil, err
+	}
+	if len(production) < len(parsed) {
+		if err := runTests(ctx, parsed, config); err != nil {
+			return nil, err
+		}
+	}
+	revision, err := revisionOf(modules, config)
+	if err != nil {
+		return nil, err
+	}
+	p := &policy{compiler: compiler, config: config, revision: revision}
+	return p, selfTest(ctx, p)
+}
+
+// revisionOf is a digest of all that makes a policy.
+func revisionOf(modules Modules, config Config) (string, error) {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		if !isTest(name) {
+			fmt.Fprintf(sum, "%s %d\n%s", name, len(modules[name]), modules[name])
+		}
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return "", fmt.Errorf("encode configuration: %w", err)
+	}
+	sum.Write(raw)
+	return hex.EncodeToString(sum.Sum(nil)[:6]), nil
+}
+
+// runTests runs the test rules of the modules over an empty catalog; a test brings
+// its own with `with data.catalog as ...`.
+func runTests(ctx context.Context, parsed map[string]*ast.Module, config Config) error {
+	set, err := schemaSet()
+	if err != nil {
+		return err
+	}
+	store, err := newStore(catalog.Build(nil, nil), config)
+	if err != nil {
+		return err
+	}
+	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true).
+		WithSchemas(set).WithUseTypeCheckAnnotations(true).WithDefaultRegoVersion(ast.RegoV1)
+	results, err := tester.NewRunner().SetCompiler(compiler).SetStore(store).RaiseBuiltinErrors(true).Run(ctx, parsed)
+	if err != nil {
+		return fmt.Errorf("compile policy tests: %w", err)
+	}
+	var errs []error
+	for result := range results {
+		switch {
+		case result.Error != nil:
+			errs = append(errs, fmt.Errorf("%s: %s.%s: %w", result.Location, result.Package, result.Name, result.Error))
+		case !result.Pass() && !result.Skip:
+			errs = append(errs, fmt.Errorf("%s: %s.%s failed", result.Location, result.Package, result.Name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,31 @@
+# METADATA
+# title: Hooks
+# description: |
+#   What an author may add to without forking: write a module of this package that
+#   adds to one of these sets. As shipped they are empty.
+package router.custom
+
+# METADATA
+# title: Reasons to refuse the pod, each a sentence for its developer
+# scope: rule
+denials contains message if some message in []
+
+# METADATA
+# title: Reasons to leave the pod untouched
+# scope: rule
+# description: An exemption passes the floor of the pod's trust level like any other answer.
+exemptions contains reason if some reason in []
+
+# METADATA
+# title: Extra compatibility marks
+# scope: rule
+# description: |
+#   Objects {field, verdict, runtimes, reason, hint}; verdict is deny, prefer or
+#   warn, and runtimes are families or class:NAME.
+findings contains mark if some mark in []
+
+# METADATA
+# title: A list of runtimes that replaces the level's candidates
+# scope: rule
+# description: Two different lists are a conflict, and the pod is refused.
+candidates contains runtimes if some runtimes in []

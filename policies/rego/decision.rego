@@ -1,0 +1,38 @@
+# METADATA
+# title: The decision
+# description: |
+#   The entry point: exactly one object, decoded strictly. An answer is checked
+#   against the floor of the pod's trust level after it has been given, whatever its
+#   action.
+package router
+
+import data.router.custom
+import data.router.selection
+import data.router.trust
+
+# METADATA
+# title: The route of one pod
+# entrypoint: true
+# scope: document
+decision := object.union(outcome, {
+	"trust": trust.level.name,
+	"warnings": sort(trust.warnings | selection.warnings),
+})
+
+outcome := {"action": "deny", "reasons": sort(custom.denials)} if {
+	count(custom.denials) > 0
+} else := {"action": "exempt", "reasons": sort(custom.exemptions)} if {
+	count(custom.exemptions) > 0
+} else := {
+	"action": selection.choice.action,
+	"runtimeClassName": selection.choice.class,
+	"reasons": [trust.reason, selection.choice.reason],
+} if {
+	selection.choice
+} else := {"action": "deny", "reasons": array.concat([summary], selection.refusals)}
+
+summary := $"no sandbox in this cluster can run this pod, and {trust.reason}{blame}"
+
+default blame := ""
+
+blame := $"; in the way: {concat(", ", selection.blamed)}" if count(selection.blamed) > 0

@@ -1,0 +1,254 @@
+# METADATA
+# title: Selection
+# description: |
+#   Which RuntimeClass a pod gets. A level whose floor is host-kernel is open: its
+#   pods keep what they ask for and get the first candidate that runs everywhere.
+#   Any other level is sandboxed: its pods keep a class that meets the floor and
+#   can run them, and otherwise get the best candidate that can.
+# schemas:
+#   - data.catalog: schema.catalog
+#   - data.config: schema.config
+package router.selection
+
+import data.router.compatibility
+import data.router.custom
+import data.router.trust
+
+sandboxed if trust.level.floor != "host-kernel"
+
+# An empty runtimeClassName asks for nothing.
+asked := input.pod.spec.runtimeClassName if input.pod.spec.runtimeClassName != ""
+
+asked_class := class if {
+	some class in data.catalog.runtimeClasses
+	class.name == asked
+}
+
+# --- the profile, and the runtimes that it lists --------------------------------
+
+profiles contains name if {
+	some level in data.config.levels
+	some name, _ in level.candidates
+}
+
+profile_label := label if {
+	label := input.pod.metadata.labels["runtimeclass-router.io/workload-profile"]
+} else := input.namespace.labels["runtimeclass-router.io/workload-profile"]
+
+profile := profile_label if {
+	profile_label in profiles
+} else := "general"
+
+runtimes := list if {
+	some list in custom.candidates
+} else := list if {
+	list := trust.level.candidates[profile]
+} else := trust.level.candidates.general
+
+warnings contains message if {
+	not profile_label in profiles
+	message := sprintf(
+		"label runtimeclass-router.io/workload-profile=%s is not a profile and counts as general: use one of %s",
+		[profile_label, concat(", ", sort(profiles))],
+	)
+}
+
+# --- candidates -----------------------------------------------------------------
+
+# Classes in the order of the list, and by name within a runtime.
+candidates := [class |
+	some runtime in runtimes
+	some class in data.catalog.runtimeClasses
+	compatibility.means(runtime, class)
+]
+
+missing contains runtime if {
+	some runtime in runtimes
+	not provided(runtime)
+}
+
+provided(runtime) if {
+	some class in data.catalog.runtimeClasses
+	compatibility.means(runtime, class)
+}
+
+# What of the node selector is the pod's own: the API server merges the selector of
+# a class that was asked for into the pod before any webhook sees it.
+own_selector[key] := value if {
+	some key, value in input.pod.spec.nodeSelector
+	not asked_class.nodeSelector[key] == value
+}
+
+contradictions(class) := {mark |
+	some key, wanted in class.nodeSelector
+	own := own_selector[key]
+	own != wanted
+	mark := {
+		"field": $"spec.nodeSelector[{key}]",
+		"reason": $"\"{own}\" contradicts \"{wanted}\", which the class's nodes carry",
+		"hint": $"remove {key} from the node selector",
+	}
+}
+
+# An isolation that the table does not know cannot be vouched for.
+strength := {"host-kernel": 0, "user-space-kernel": 1, "guest-kernel": 2}
+
+below_floor(class) if object.get(strength, class.isolation, 0) < strength[trust.level.floor]
+
+too_weak(class) := {mark |
+	below_floor(class)
+	mark := {
+		"field": "isolation",
+		"reason": $"handler {class.handler} is {class.isolation}, below {trust.level.floor}, the floor of {trust.level.name}",
+		"hint": "leave runtimeClassName out",
+	}
+}
+
+# METADATA
+# title: Why a class cannot run the pod; empty where it can
+# scope: rule
+obstacles(class) := (too_weak(class) | contradictions(class)) | compatibility.marks(class, "deny")
+
+# The best candidate: pool ready, then no prefer mark, then the order of the list.
+ranking := sort([[rank(class), i] |
+	some i, class in candidates
+	count(obstacles(class)) == 0
+])
+
+rank(class) := [waiting(class), marked(class)]
+
+waiting(class) := 0 if {
+	class.poolReady
+} else := 1
+
+marked(class) := 0 if {
+	count(compatibility.marks(class, "prefer")) == 0
+} else := 1
+
+best := candidates[ranking[0][1]]
+
+# --- open levels -----------------------------------------------------------------
+
+# The controller of a DaemonSet, and a pod bound by name, cannot follow a selector
+# that is added now.
+follows(class) if count(class.nodeSelector) == 0
+
+follows(_) if not pinned
+
+follows(class) if {
+	every key, value in class.nodeSelector {
+		input.pod.spec.nodeSelector[key] == value
+	}
+}
+
+pinned if input.pod.spec.nodeName != ""
+
+pinned if {
+	some owner in input.pod.metadata.ownerReferences
+	owner.kind == "DaemonSet"
+}
+
+suitable := [class |
+	some class in candidates
+	class.everywhere
+	count(contradictions(class)) == 0
+	follows(class)
+]
+
+# --- the choice --------------------------------------------------------------------
+
+# METADATA
+# title: The choice
+# description: What to do, with which class, and why; undefined where nothing can run the pod.
+# scope: rule
+choice := {"action": "keep", "class": asked, "reason": $"the pod asks for {asked}, and any class will do at this level"} if {
+	not sandboxed
+	asked
+} else := {"action": "route", "class": suitable[0].name, "reason": $"{suitable[0].name} is the first usable of {concat(", ", runtimes)}"} if {
+	not sandboxed
+} else := {"action": "keep", "class": "", "reason": $"none of {concat(", ", runtimes)} runs on every node that the pod may get, so it runs under the node's default"} if {
+	not sandboxed
+} else := {"action": "keep", "class": asked, "reason": best_reason} if {
+	best.name == asked
+} else := {"action": "keep", "class": asked, "reason": $"the pod asks for {asked}, which meets the floor {trust.level.floor}"} if {
+	asked_class
+	count(obstacles(asked_class)) == 0
+} else := {"action": "route", "class": best.name, "reason": best_reason}
+
+best_reason := $"profile {profile}: {best.name} is the first usable of {concat(", ", runtimes)}{skipped}"
+
+default skipped := ""
+
+skipped := $" ({concat("; ", passed)})" if count(passed) > 0
+
+# What stood in the list before the choice, and why it was passed over.
+passed := [note |
+	some i, class in candidates
+	i < ranking[0][1]
+	note := passed_over(class)
+]
+
+passed_over(class) := $"{class.name}: {sort(obstacles(class))[0].field}" if {
+	count(obstacles(class)) > 0
+} else := $"{class.name}: no node is ready" if {
+	not class.poolReady
+} else := $"{class.name}: {sort(compatibility.marks(class, "prefer"))[0].field}"
+
+warnings contains $"no node of runtime class {class.name} is ready: the pod waits until one is" if {
+	some class in chosen
+	sandboxed
+	not class.poolReady
+}
+
+warnings contains $"{mark.field} under runtime class {class.name}: {mark.reason}; {mark.hint}" if {
+	some class in chosen
+	sandboxed
+	some mark in compatibility.marks(class, "warn") | compatibility.marks(class, "prefer")
+}
+
+warnings contains $"profile kernel-features runs under gVisor here: eBPF, io_uring, perf events and unusual system calls will not work" if {
+	some class in chosen
+	sandboxed
+	profile == "kernel-features"
+	class.isolation == "user-space-kernel"
+}
+
+warnings contains $"runtime class {asked} is replaced by {choice.class}: {why_not_asked}" if {
+	choice.action == "route"
+	asked
+}
+
+why_not_asked := concat("; ", [$"{mark.field}: {mark.reason}" | some mark in obstacles(asked_class)]) if {
+	asked_class
+} else := "it is not in the catalog"
+
+chosen contains class if {
+	some class in data.catalog.runtimeClasses
+	class.name == choice.class
+}
+
+# --- the refusal ---------------------------------------------------------------------
+
+# Candidates that fall for the same reasons are named together, to keep it short.
+fallen[text] contains class.name if {
+	some class in candidates
+	marks := obstacles(class)
+	count(marks) > 0
+	text := concat("; ", [$"{mark.field}: {mark.reason} ({mark.hint})" | some mark in marks])
+}
+
+# METADATA
+# title: What ruled each candidate out
+# scope: rule
+refusals := array.concat(
+	[$"{concat(", ", fallen[text])}: {text}" | some text in object.keys(fallen)],
+	[$"{concat(", ", missing)}: no such runtime in this cluster" | count(missing) > 0],
+)
+
+# METADATA
+# title: The fields that stand in the way, for a first sentence
+# scope: rule
+blamed contains mark.field if {
+	some class in candidates
+	some mark in obstacles(class)
+}

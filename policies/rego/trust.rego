@@ -1,0 +1,59 @@
+# METADATA
+# title: Trust
+# description: |
+#   How far the code in a pod is trusted, by the labels of its namespace and its
+#   own. The namespace's label is the ceiling: a pod may lower itself and never
+#   raise itself. An unknown label value is the least trusted level.
+# schemas:
+#   - data.config: schema.config
+package router.trust
+
+# Labels are written out: a constant would hide from the engine which label is read.
+namespace_label := input.namespace.labels["runtimeclass-router.io/trust"]
+
+pod_label := input.pod.metadata.labels["runtimeclass-router.io/trust"]
+
+names := [level.name | some level in data.config.levels]
+
+# The position of a level on the scale: 0 is the most trusted.
+position(name) := i if {
+	some i, known in names
+	known == name
+} else := count(names) - 1
+
+ceiling := position(namespace_label) if {
+	namespace_label
+} else := position(data.config.unlabelledNamespaces.trust)
+
+default lowered := 0
+
+lowered := position(pod_label)
+
+# METADATA
+# title: The pod's trust level, one of data.config.levels
+# scope: rule
+level := data.config.levels[max([ceiling, lowered])]
+
+# METADATA
+# title: Where the trust level comes from
+# scope: rule
+reason := $"{lowering} lowers the trust that namespace \"{input.namespace.name}\" allows" if {
+	lowered > ceiling
+	lowering := $"the pod's label trust={pod_label}"
+} else := $"namespace \"{input.namespace.name}\" is labelled trust={namespace_label}" if {
+	namespace_label
+} else := $"namespace \"{input.namespace.name}\" has no trust label and the default is {level.name}"
+
+warnings contains $"label runtimeclass-router.io/trust={pod_label} is ignored: the pod's namespace allows {names[ceiling]} at most" if {
+	pod_label in names
+	lowered < ceiling
+}
+
+warnings contains unknown("the pod", pod_label) if not pod_label in names
+
+warnings contains unknown("the namespace", namespace_label) if not namespace_label in names
+
+unknown(owner, value) := sprintf(
+	"label runtimeclass-router.io/trust=%s of %s is not a trust level and counts as %s: use one of %s",
+	[value, owner, names[count(names) - 1], concat(", ", names)],
+)

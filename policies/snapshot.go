@@ -1,0 +1,84 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+)
+
+// Snapshot is a policy over a catalog, immutable. It may decide for any number of
+// goroutines at once.
+type Snapshot struct {
+	policy  *policy
+	catalog *catalog.Catalog
+	query   rego.PreparedEvalQuery
+}
+
+func newSnapshot(ctx context.Context, p *policy, c *catalog.Catalog) (*Snapshot, error) {
+	store, err := newStore(c, p.config)
+	if err != nil {
+		return nil, err
+	}
+	query, err := rego.New(
+		rego.Compiler(p.compiler),
+		rego.Store(store),
+		rego.ParsedQuery(ast.MustParseBody(entrypoint)),
+		// A builtin that is given what it cannot take must not make a rule undefined:
+		// a denial would silently not fire.
+		rego.StrictBuiltinErrors(true),
+	).PrepareForEval(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{policy: p, catalog: c, query: query}, nil
+}
+
+// newStore holds the two documents that a policy may read.
+func newStore(c *catalog.Catalog, config Config) (storage.Store, error) {
+	documents := ast.NewObject()
+	for name, document := range map[string]any{"catalog": c, "config": config} {
+		value, err := ast.InterfaceToValue(document)
+		if err != nil {
+			return nil, fmt.Errorf("data.%s: %w", name, err)
+		}
+		documents.Insert(ast.InternedTerm(name), ast.NewTerm(value))
+	}
+	return inmem.NewFromASTObject(documents), nil
+}
+
+// Revision identifies the policy and its configuration.
+func (s *Snapshot) Revision() string { return s.policy.revision }
+
+// Catalog is the catalog that decisions of this snapshot read.
+func (s *Snapshot) Catalog() *catalog.Catalog { return s.catalog }
+
+// Config is the configuration that decisions of this snapshot read.
+func (s *Snapshot) Config() *Config { return &s.policy.config }
+
+// Decide evaluates the policy for one pod. The error is a [*Fault] where the policy
+// is to blame and another error where the input cannot be read.
+func (s *Snapshot) Decide(ctx context.Context, in Input) (Decision, error) {
+	value, err := in.value()
+	if err != nil {
+		return Decision{}, err
+	}
+	results, err := s.query.Eval(ctx, rego.EvalParsedInput(value))
+	if ctx.Err() != nil {
+		// Asked of the context, not of the result: some builtins run on past their
+		// deadline and report no error.
+		return Decision{}, &Fault{Kind: TimedOut, Err: context.Cause(ctx)}
+	}
+	if err != nil {
+		return Decision{}, &Fault{Kind: Failed, Err: err}
+	}
+	if len(results) == 0 {
+		return Decision{}, &Fault{Kind: Undefined, Err: fmt.Errorf("%s is undefined for this pod", entrypoint)}
+	}
+	return decodeDecision(results[0].Expressions[0].Value)
+}

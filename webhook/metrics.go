@@ -1,0 +1,74 @@
+package webhook
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+)
+
+// Metrics counts what the webhook does. No label carries a namespace, a pod or a
+// user: their number is the tenants' to choose.
+type Metrics struct {
+	decisions    *prometheus.CounterVec
+	errors       *prometheus.CounterVec
+	policyErrors *prometheus.CounterVec
+	duration     *prometheus.HistogramVec
+	policy       *prometheus.GaugeVec
+}
+
+// NewMetrics registers the webhook's metrics.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runtimeclass_router_decisions_total",
+			Help: "Decisions on pods, by action, mode, trust level and the runtime class that the pod gets.",
+		}, []string{"action", "mode", "trust", "runtime_class"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runtimeclass_router_errors_total",
+			Help: "Reviews that ended in an error, by kind: undecodable, policy, deadline, class_gone, api or internal.",
+		}, []string{"kind"}),
+		policyErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runtimeclass_router_policy_errors_total",
+			Help: "Faults of the policy, by kind: undefined, failed, timeout, shape or unsafe.",
+		}, []string{"kind"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "runtimeclass_router_decision_duration_seconds",
+			Help: "Time from a decoded review to its answer, by outcome.",
+			// From a remembered decision to the deadline.
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}, []string{"outcome"}),
+		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "runtimeclass_router_policy_info",
+			Help: "The policy in force: always 1, labelled with its revision.",
+		}, []string{"revision"}),
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy} {
+		errs = append(errs, registry.Register(c))
+	}
+	return m, errors.Join(errs...)
+}
+
+// PolicyLoaded records the revision of the policy in force.
+func (m *Metrics) PolicyLoaded(revision string) {
+	m.policy.Reset()
+	m.policy.WithLabelValues(revision).Set(1)
+}
+
+func (m *Metrics) observe(route *Route, err error, elapsed time.Duration) {
+	outcome := string(route.Action)
+	if err != nil {
+		outcome = "error"
+		m.errors.WithLabelValues(classify(err).metric).Inc()
+		var fault *policies.Fault
+		if errors.As(err, &fault) {
+			m.policyErrors.WithLabelValues(string(fault.Kind)).Inc()
+		}
+	} else {
+		m.decisions.WithLabelValues(outcome, string(route.Mode), route.Trust, route.RuntimeClassName).Inc()
+	}
+	m.duration.WithLabelValues(outcome).Observe(elapsed.Seconds())
+}

@@ -1,0 +1,98 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// maxReview is the largest review that is read. An object is at most 3 MiB at the
+// API server (its limit on request bodies), and a review may carry two.
+const maxReview = 7 << 20
+
+// Endpoint serves admission reviews over HTTP. Whatever arrives is answered with an
+// AdmissionReview, so that the API server can tell its user what is wrong; a review
+// without a request is refused, where controller-runtime's own endpoint would hand
+// an empty request to the handler.
+type Endpoint struct {
+	Handler admission.Handler
+	Log     logr.Logger
+
+	draining atomic.Bool
+}
+
+// Drain makes every answer ask its client to come back over a new connection. The
+// API server keeps connections to a Service alive, and would stay on a replica that
+// is about to end.
+func (e *Endpoint) Drain() { e.draining.Store(true) }
+
+// ServeHTTP implements http.Handler.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	review, err := readReview(w, r)
+	var response admission.Response
+	if err != nil {
+		e.Log.Error(err, "bad review")
+		response = respond(&Route{}, err)
+	} else {
+		response = e.handle(r.Context(), admission.Request{AdmissionRequest: *review.Request})
+	}
+	if e.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	answer := admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: &response.AdmissionResponse}
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		e.Log.Error(err, "write answer")
+	}
+}
+
+// handle completes the handler's answer, and turns a panic into a refusal: the pod's
+// creator gets an answer, and other requests are not hurt.
+func (e *Endpoint) handle(ctx context.Context, request admission.Request) (response admission.Response) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.Log.Error(fmt.Errorf("panic: %v", p), "admission failed", "requestID", request.UID, "stack", string(debug.Stack()))
+			response = respond(&Route{}, errors.New("internal error; the webhook's log has the details"))
+			response.UID = request.UID
+		}
+	}()
+	response = e.Handler.Handle(ctx, request)
+	if err := response.Complete(request); err != nil {
+		response = respond(&Route{}, fmt.Errorf("encode patch: %w", err))
+		response.UID = request.UID
+	}
+	return response
+}
+
+// readReview returns a review whose TypeMeta is set even where there is an error.
+func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionReview, error) {
+	empty := admissionv1.AdmissionReview{}
+	empty.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
+	if r.Method != http.MethodPost {
+		return empty, fmt.Errorf("%w review: method %s, want POST", ErrUndecodable, r.Method)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
+	if err != nil {
+		return empty, fmt.Errorf("%w review: %w", ErrUndecodable, err)
+	}
+	review := admissionv1.AdmissionReview{}
+	if err := json.Unmarshal(body, &review); err != nil {
+		return empty, fmt.Errorf("%w review: %w", ErrUndecodable, err)
+	}
+	switch {
+	case review.GroupVersionKind() != empty.GroupVersionKind():
+		return empty, fmt.Errorf("%w review: apiVersion %q, kind %q, want %s, AdmissionReview", ErrUndecodable, review.APIVersion, review.Kind, admissionv1.SchemeGroupVersion)
+	case review.Request == nil:
+		return empty, fmt.Errorf("%w review: field request is missing", ErrUndecodable)
+	}
+	return review, nil
+}

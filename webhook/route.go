@@ -1,0 +1,128 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"gomodules.xyz/jsonpatch/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+)
+
+// Route is what happens to one pod, and why.
+type Route struct {
+	Action policies.Action `json:"action"`
+	Trust  string          `json:"trust"`
+	Mode   policies.Mode   `json:"mode"`
+	// Isolation is that of the class the pod ends up with; empty when it is denied.
+	Isolation                catalog.Isolation `json:"isolation"`
+	RuntimeClassName         string            `json:"runtimeClassName"`
+	PreviousRuntimeClassName string            `json:"previousRuntimeClassName"`
+	// NodeSelector, Tolerations and Overhead are the pod's after routing.
+	NodeSelector map[string]string   `json:"nodeSelector"`
+	Tolerations  []corev1.Toleration `json:"tolerations"`
+	Overhead     corev1.ResourceList `json:"overhead"`
+	Reasons      []string            `json:"reasons"`
+	Warnings     []string            `json:"warnings"`
+	// Patch is empty in modes warn and audit, and when nothing has to change.
+	Patch []jsonpatch.Operation `json:"patch"`
+
+	// PolicyRevision identifies the policy that decided.
+	PolicyRevision string `json:"-"`
+}
+
+// Router routes pods by what an engine decides.
+type Router struct {
+	Engine *policies.Engine
+}
+
+// Route decides on one pod of a CREATE review. On an error the route carries no more
+// than the mode of the namespace, if it got that far.
+func (r *Router) Route(ctx context.Context, in policies.Input) (Route, error) {
+	snapshot, err := r.Engine.Snapshot()
+	if err != nil {
+		return Route{}, err
+	}
+	route := Route{Mode: modeOf(snapshot.Config(), in.Namespace.Labels), PolicyRevision: snapshot.Revision()}
+
+	pod, err := decodePod(in.Pod)
+	if err != nil {
+		return route, err
+	}
+	decision, err := snapshot.Decide(ctx, in)
+	if err != nil {
+		return route, err
+	}
+	class, err := guard(snapshot, &in, pod, &decision)
+	if err != nil {
+		return route, err
+	}
+	if err := r.stillThere(class, &decision); err != nil {
+		return route, err
+	}
+	return route.complete(pod, &decision, snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName), class)
+}
+
+// stillThere looks a chosen class up once more, in what the engine knows by now.
+func (r *Router) stillThere(class *catalog.RuntimeClass, decision *policies.Decision) error {
+	if class == nil || decision.Action != policies.Route {
+		return nil
+	}
+	latest, err := r.Engine.Snapshot()
+	if err != nil {
+		return err
+	}
+	if latest.Catalog().RuntimeClass(class.Name) == nil {
+		return fmt.Errorf("%w: %s was deleted while this pod was being admitted; create the pod again", ErrClassGone, class.Name)
+	}
+	return nil
+}
+
+// complete fills in the route and the patch.
+func (route Route) complete(pod *Pod, decision *policies.Decision, from, to *catalog.RuntimeClass) (Route, error) {
+	spec := pod.Spec
+	route.Action, route.Trust = decision.Action, decision.Trust
+	route.Reasons, route.Warnings = decision.Reasons, decision.Warnings
+	route.PreviousRuntimeClassName = spec.RuntimeClassName
+	var ops []jsonpatch.Operation
+	switch decision.Action {
+	case policies.Deny:
+		return route, nil
+	case policies.Route:
+		p, err := place(pod, from, to, decision.NodeSelector, decision.Tolerations)
+		if err != nil {
+			return route, err
+		}
+		route.RuntimeClassName = decision.RuntimeClassName
+		route.NodeSelector, route.Tolerations, route.Overhead = p.nodeSelector, p.tolerations, p.overhead
+		ops = patch(pod, p)
+	default:
+		route.RuntimeClassName = spec.RuntimeClassName
+		route.NodeSelector, route.Tolerations, route.Overhead = spec.NodeSelector, spec.Tolerations, spec.Overhead
+	}
+	route.Isolation = isolationOf(to)
+	if route.Mode == policies.Enforce {
+		route.Patch = append(ops, patchAnnotations(pod, route.annotations(pod, len(ops) > 0))...)
+	}
+	return route, nil
+}
+
+// annotations are what a pod that gets a patch carries, so that it explains itself.
+// A pod whose route does not change gets none, since a patch costs the API server
+// more than the call itself; but what it claims already is made true.
+func (route *Route) annotations(pod *Pod, changed bool) map[string]string {
+	truth := map[string]string{
+		catalog.AnnotationTrust:          route.Trust,
+		catalog.AnnotationReason:         strings.Join(route.Reasons, "; "),
+		catalog.AnnotationPolicyRevision: route.PolicyRevision,
+	}
+	claimed := func(key string) bool { _, ok := pod.Metadata.Annotations[key]; return ok }
+	if !changed && !claimed(catalog.AnnotationTrust) && !claimed(catalog.AnnotationReason) && !claimed(catalog.AnnotationPolicyRevision) {
+		maps.DeleteFunc(truth, func(string, string) bool { return true })
+	}
+	return truth
+}

@@ -43,13 +43,7 @@ func compile(parsed map[string]*ast.Module) (*ast.Compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiler := ast.NewCompiler().
-		WithCapabilities(capabilities()).
-		WithStrict(true).
-		WithSchemas(set).
-		WithUseTypeCheckAnnotations(true). // without it the schemas are ignored in silence
-		WithDefaultRegoVersion(ast.RegoV1)
-	compiler.SetErrorLimit(0)
+	compiler := newCompiler(set)
 	if compiler.Compile(parsed); compiler.Failed() {
 		return nil, compiler.Errors
 	}
@@ -57,6 +51,17 @@ func compile(parsed map[string]*ast.Module) (*ast.Compiler, error) {
 		return nil, fmt.Errorf("no rule %s: a policy must define it", entrypoint)
 	}
 	return compiler, closed(compiler)
+}
+
+func newCompiler(set *ast.SchemaSet) *ast.Compiler {
+	compiler := ast.NewCompiler().
+		WithCapabilities(capabilities()).
+		WithStrict(true).
+		WithSchemas(set).
+		WithUseTypeCheckAnnotations(true). // without it the schemas are ignored in silence
+		WithDefaultRegoVersion(ast.RegoV1)
+	compiler.SetErrorLimit(0) // all errors, not the first ten
+	return compiler
 }
 
 // closed refuses a policy that reads data which does not exist. A misspelt rule of

@@ -63,30 +63,48 @@ func revisionOf(modules Modules, config Config) (string, error) {
 }
 
 // runTests runs the test rules of the modules over an empty catalog; a test brings
-// its own with `with data.catalog as ...`.
+// its own with `with data.catalog as ...`. The error joins the tests that failed.
 func runTests(ctx context.Context, parsed map[string]*ast.Module, config Config) error {
-	set, err := schemaSet()
+	results, err := testResults(ctx, parsed, config)
 	if err != nil {
 		return err
-	}
-	store, err := newStore(catalog.Build(nil, nil), config)
-	if err != nil {
-		return err
-	}
-	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true).
-		WithSchemas(set).WithUseTypeCheckAnnotations(true).WithDefaultRegoVersion(ast.RegoV1)
-	results, err := tester.NewRunner().SetCompiler(compiler).SetStore(store).RaiseBuiltinErrors(true).Run(ctx, parsed)
-	if err != nil {
-		return fmt.Errorf("compile policy tests: %w", err)
 	}
 	var errs []error
-	for result := range results {
-		switch {
-		case result.Error != nil:
-			errs = append(errs, fmt.Errorf("%s: %s.%s: %w", result.Location, result.Package, result.Name, result.Error))
-		case !result.Pass() && !result.Skip:
-			errs = append(errs, fmt.Errorf("%s: %s.%s failed", result.Location, result.Package, result.Name))
+	for _, result := range results {
+		if !result.Pass() && !result.Skip {
+			errs = append(errs, fmt.Errorf("%s: %s.%s failed%s", result.Location, result.Package, result.Name, detail(result.Error)))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func detail(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+func testResults(ctx context.Context, parsed map[string]*ast.Module, config Config, with ...func(*tester.Runner) *tester.Runner) ([]*tester.Result, error) {
+	set, err := schemaSet()
+	if err != nil {
+		return nil, err
+	}
+	store, err := newStore(catalog.Build(nil, nil), config)
+	if err != nil {
+		return nil, err
+	}
+	runner := tester.NewRunner().SetCompiler(newCompiler(set)).SetStore(store).RaiseBuiltinErrors(true)
+	for _, option := range with {
+		runner = option(runner)
+	}
+	stream, err := runner.Run(ctx, parsed)
+	if err != nil {
+		return nil, fmt.Errorf("compile policy tests: %w", err)
+	}
+	var results []*tester.Result
+	for result := range stream {
+		results = append(results, result)
+	}
+	return results, nil
 }

@@ -31,8 +31,8 @@ outcome := {"action": "deny", "reasons": sort(custom.denials)} if {
 	selection.choice
 } else := {"action": "deny", "reasons": array.concat([summary], selection.refusals)}
 
-summary := $"no sandbox in this cluster can run this pod, and {trust.reason}{blame}"
+summary := $"no sandbox here can run this pod{blame}, and it needs one: {trust.reason}"
 
 default blame := ""
 
-blame := $"; in the way: {concat(", ", selection.blamed)}" if count(selection.blamed) > 0
+blame := $" ({concat(", ", selection.blamed)})" if count(selection.blamed) > 0

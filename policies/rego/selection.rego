@@ -203,7 +203,7 @@ warnings contains $"no node of runtime class {class.name} is ready: the pod wait
 warnings contains $"{mark.field} under runtime class {class.name}: {mark.reason}; {mark.hint}" if {
 	some class in chosen
 	sandboxed
-	some mark in compatibility.marks(class, "warn") | compatibility.marks(class, "prefer")
+	some mark in (compatibility.marks(class, "warn") | compatibility.marks(class, "prefer"))
 }
 
 warnings contains $"profile kernel-features runs under gVisor here: eBPF, io_uring, perf events and unusual system calls will not work" if {

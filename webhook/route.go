@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -113,16 +112,20 @@ func (route Route) complete(pod *Pod, decision *policies.Decision, from, to *cat
 
 // annotations are what a pod that gets a patch carries, so that it explains itself.
 // A pod whose route does not change gets none, since a patch costs the API server
-// more than the call itself; but what it claims already is made true.
+// more than the call itself. But what such a pod claims already is made true: its
+// trust and revision are compared, and the words beside them go with them.
 func (route *Route) annotations(pod *Pod, changed bool) map[string]string {
 	truth := map[string]string{
 		catalog.AnnotationTrust:          route.Trust,
 		catalog.AnnotationReason:         strings.Join(route.Reasons, "; "),
 		catalog.AnnotationPolicyRevision: route.PolicyRevision,
 	}
-	claimed := func(key string) bool { _, ok := pod.Metadata.Annotations[key]; return ok }
-	if !changed && !claimed(catalog.AnnotationTrust) && !claimed(catalog.AnnotationReason) && !claimed(catalog.AnnotationPolicyRevision) {
-		maps.DeleteFunc(truth, func(string, string) bool { return true })
+	claims := pod.Metadata.Annotations
+	claimed := func(key string) bool { _, ok := claims[key]; return ok }
+	silent := !claimed(catalog.AnnotationTrust) && !claimed(catalog.AnnotationReason) && !claimed(catalog.AnnotationPolicyRevision)
+	honest := has(claims, catalog.AnnotationTrust, route.Trust) && has(claims, catalog.AnnotationPolicyRevision, route.PolicyRevision)
+	if !changed && (silent || honest) {
+		return nil
 	}
 	return truth
 }

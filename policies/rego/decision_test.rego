@@ -31,7 +31,7 @@ test_deny if {
 test_no_classes_at_all if {
 	answer := router.decision with input as fixture.untrusted({}) with data.catalog as {"runtimeClasses": []}
 	answer.action == "deny"
-	answer.reasons[1] == "gvisor, kata-clh, kata-fc, kata-qemu: no such runtime in this cluster"
+	answer.reasons[1] == "gvisor, kata-fc, kata-clh, kata-qemu: no such runtime in this cluster"
 }
 
 test_custom_denial if {

@@ -62,11 +62,6 @@ candidates := [class |
 	compatibility.means(runtime, class)
 ]
 
-missing contains runtime if {
-	some runtime in runtimes
-	not provided(runtime)
-}
-
 provided(runtime) if {
 	some class in data.catalog.runtimeClasses
 	compatibility.means(runtime, class)
@@ -85,8 +80,8 @@ contradictions(class) := {mark |
 	own != wanted
 	mark := {
 		"field": $"spec.nodeSelector[{key}]",
-		"reason": $"\"{own}\" contradicts \"{wanted}\", which the class's nodes carry",
-		"hint": $"remove {key} from the node selector",
+		"reason": $"\"{own}\" contradicts \"{wanted}\" of the class",
+		"hint": "remove the key",
 	}
 }
 
@@ -161,10 +156,13 @@ suitable := [class |
 # title: The choice
 # description: What to do, with which class, and why; undefined where nothing can run the pod.
 # scope: rule
-choice := {"action": "keep", "class": asked, "reason": $"the pod asks for {asked}, and any class will do at this level"} if {
+choice := {"action": "keep", "class": asked, "reason": suitable_reason} if {
+	not sandboxed
+	asked == suitable[0].name
+} else := {"action": "keep", "class": asked, "reason": $"the pod asks for {asked}, and any class will do at this level"} if {
 	not sandboxed
 	asked
-} else := {"action": "route", "class": suitable[0].name, "reason": $"{suitable[0].name} is the first usable of {concat(", ", runtimes)}"} if {
+} else := {"action": "route", "class": suitable[0].name, "reason": suitable_reason} if {
 	not sandboxed
 } else := {"action": "keep", "class": "", "reason": $"none of {concat(", ", runtimes)} runs on every node that the pod may get, so it runs under the node's default"} if {
 	not sandboxed
@@ -175,6 +173,8 @@ choice := {"action": "keep", "class": asked, "reason": $"the pod asks for {asked
 	count(obstacles(asked_class)) == 0
 } else := {"action": "route", "class": best.name, "reason": best_reason}
 
+suitable_reason := $"{suitable[0].name} is the first usable of {concat(", ", runtimes)}"
+
 best_reason := $"profile {profile}: {best.name} is the first usable of {concat(", ", runtimes)}{skipped}"
 
 default skipped := ""
@@ -182,17 +182,16 @@ default skipped := ""
 skipped := $" ({concat("; ", passed)})" if count(passed) > 0
 
 # What stood in the list before the choice, and why it was passed over.
-passed := [note |
-	some i, class in candidates
-	i < ranking[0][1]
-	note := passed_over(class)
+passed := [$"{concat(", ", names)}: {why}" |
+	some why in {passed_over(class) | some i, class in candidates; i < ranking[0][1]}
+	names := [class.name | some i, class in candidates; i < ranking[0][1]; passed_over(class) == why]
 ]
 
-passed_over(class) := $"{class.name}: {sort(obstacles(class))[0].field}" if {
+passed_over(class) := sort(obstacles(class))[0].field if {
 	count(obstacles(class)) > 0
-} else := $"{class.name}: no node is ready" if {
+} else := "no node is ready" if {
 	not class.poolReady
-} else := $"{class.name}: {sort(compatibility.marks(class, "prefer"))[0].field}"
+} else := sort(compatibility.marks(class, "prefer"))[0].field
 
 warnings contains $"no node of runtime class {class.name} is ready: the pod waits until one is" if {
 	some class in chosen
@@ -229,21 +228,22 @@ chosen contains class if {
 
 # --- the refusal ---------------------------------------------------------------------
 
-# Candidates that fall for the same reasons are named together, to keep it short.
-fallen[text] contains class.name if {
-	some class in candidates
-	marks := obstacles(class)
-	count(marks) > 0
-	text := concat("; ", [$"{mark.field}: {mark.reason} ({mark.hint})" | some mark in marks])
-}
-
 # METADATA
-# title: What ruled each candidate out
+# title: What ruled the candidates out
+# description: Candidates that fall for the same reasons are named together, to keep it short.
 # scope: rule
 refusals := array.concat(
-	[$"{concat(", ", fallen[text])}: {text}" | some text in object.keys(fallen)],
-	[$"{concat(", ", missing)}: no such runtime in this cluster" | count(missing) > 0],
+	[$"{concat(", ", names)}: {why}" |
+		some why in {ruled_out(class) | some class in candidates}
+		names := [class.name | some class in candidates; ruled_out(class) == why]
+	],
+	[$"{concat(", ", absent)}: no such runtime in this cluster" |
+		absent := [runtime | some runtime in runtimes; not provided(runtime)]
+		count(absent) > 0
+	],
 )
+
+ruled_out(class) := concat("; ", [$"{mark.field}: {mark.reason} ({mark.hint})" | some mark in obstacles(class)])
 
 # METADATA
 # title: The fields that stand in the way, for a first sentence

@@ -117,7 +117,7 @@ test_nothing_can_run_it if {
 	not choice(asked)
 	refusals := selection.refusals with input as asked with data.catalog as fixture.cluster
 	some refusal in refusals
-	contains(refusal, "\"elsewhere\" contradicts \"gvisor\"")
+	contains(refusal, "gvisor: spec.nodeSelector[pool]: \"elsewhere\" contradicts \"gvisor\"")
 	some other in refusals
 	other == "kata-clh: no such runtime in this cluster"
 }
@@ -177,6 +177,10 @@ test_the_reason_is_stable if {
 	before := selection.choice.reason with input as fixture.untrusted({}) with data.catalog as fixture.cluster
 	after := selection.choice.reason with input as fixture.untrusted({"runtimeClassName": "gvisor"}) with data.catalog as fixture.cluster
 	before == after
+	first := selection.choice.reason with input as fixture.trusted({}) with data.catalog as fixture.cluster
+	second := selection.choice.reason with input as fixture.trusted({"runtimeClassName": "crun", "nodeSelector": {"pool": "crun"}})
+		with data.catalog as fixture.cluster
+	first == second
 }
 
 test_a_profile_that_a_level_does_not_list if {

@@ -1,0 +1,110 @@
+package chart
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+)
+
+// file is what of the configuration file this test can hold to something; the whole
+// is decoded by the command.
+type file struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Webhook    json.RawMessage `json:"webhook"`
+	Metrics    json.RawMessage `json:"metrics"`
+	Health     json.RawMessage `json:"health"`
+	Certs      certs.Options   `json:"certs"`
+	Log        json.RawMessage `json:"log"`
+	Policies   struct {
+		Directory string `json:"directory"`
+		Mode      string `json:"mode"`
+	} `json:"policies"`
+	Router json.RawMessage `json:"router"`
+}
+
+func configuration(t *testing.T, objects []client.Object) file {
+	t.Helper()
+	for _, object := range objects {
+		configMap, ok := object.(*corev1.ConfigMap)
+		if !ok || configMap.Data["config.yaml"] == "" {
+			continue
+		}
+		raw, err := yaml.YAMLToJSONStrict([]byte(configMap.Data["config.yaml"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f file
+		strict, err := kjson.UnmarshalStrict(raw, &f)
+		if err := errors.Join(append(strict, err)...); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	t.Fatal("rendered no configuration file")
+	return file{}
+}
+
+func TestConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, values := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects := render(t, values)
+			f := configuration(t, objects)
+			if f.APIVersion != "runtimeclass-router.io/v1alpha1" || f.Kind != "RouterConfiguration" {
+				t.Errorf("apiVersion %s, kind %s", f.APIVersion, f.Kind)
+			}
+			want := certs.Options{
+				Mode:                 certs.Self,
+				Directory:            "/etc/runtimeclass-router/tls",
+				Namespace:            namespace,
+				SecretName:           only[*corev1.Secret](t, objects).Name,
+				ServiceName:          only[*corev1.Service](t, objects).Name,
+				WebhookConfiguration: only[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects).Name,
+			}
+			if diff := cmp.Diff(want, f.Certs); diff != "" {
+				t.Errorf("certs (-want +got):\n%s", diff)
+			}
+			if err := f.Certs.Validate(field.NewPath("certs")).ToAggregate(); err != nil {
+				t.Error(err)
+			}
+			router, err := policies.ParseConfig(f.Router)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := router.Validate(field.NewPath("router")).ToAggregate(); err != nil {
+				t.Error(err)
+			}
+			checkMounts(t, f, only[*appsv1.Deployment](t, objects))
+		})
+	}
+}
+
+// checkMounts holds the directories that the configuration names to what is mounted.
+func checkMounts(t *testing.T, f file, deployment *appsv1.Deployment) {
+	t.Helper()
+	mounted := map[string]string{}
+	for _, mount := range deployment.Spec.Template.Spec.Containers[0].VolumeMounts {
+		mounted[mount.MountPath] = mount.Name
+	}
+	want := map[string]string{"/etc/runtimeclass-router/config": "config", f.Certs.Directory: "tls"}
+	if f.Policies.Directory != "" {
+		want[f.Policies.Directory] = "policies"
+	}
+	if diff := cmp.Diff(want, mounted); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+}

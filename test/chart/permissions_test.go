@@ -1,0 +1,76 @@
+package chart
+
+import (
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// serviceAccount returns a kubeconfig of the chart's ServiceAccount.
+func (c *cluster) serviceAccount(t *testing.T) string {
+	t.Helper()
+	name := only[*corev1.ServiceAccount](t, c.objects).Name
+	kubeconfig, err := c.AddUserKubeconfig("system:serviceaccount:"+namespace+":"+name,
+		"system:serviceaccounts", "system:serviceaccounts:"+namespace, "system:authenticated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// permissions holds what the ServiceAccount may do to what it needs. That it may do
+// enough for its certificates is shown where they are made, with the same account.
+func (c *cluster) permissions(t *testing.T) {
+	ctx := t.Context()
+	account := c.as(t, c.serviceAccount(t))
+	for name, list := range map[string]client.ObjectList{
+		"runtime classes": &nodev1.RuntimeClassList{},
+		"nodes":           &corev1.NodeList{},
+		"namespaces":      &corev1.NamespaceList{},
+	} {
+		if err := account.List(ctx, list); err != nil {
+			t.Errorf("list %s: %v", name, err)
+		}
+	}
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "routed"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "pod"},
+	}
+	if err := account.Create(ctx, event); err != nil {
+		t.Errorf("create an event: %v", err)
+	}
+
+	secret, configuration := c.published(t)
+	others := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "others"}}
+	if err := c.Create(ctx, others); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Delete(ctx, others); err != nil {
+			t.Error(err)
+		}
+	}()
+	foreign := configuration.DeepCopy()
+	foreign.Name = "others"
+	for name, err := range map[string]error{
+		"get another secret":                account.Get(ctx, client.ObjectKeyFromObject(others), others.DeepCopy()),
+		"list secrets":                      account.List(ctx, &corev1.SecretList{}, client.InNamespace(namespace)),
+		"list secrets of all namespaces":    account.List(ctx, &corev1.SecretList{}),
+		"create a secret":                   account.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"}}),
+		"delete its secret":                 account.Delete(ctx, secret.DeepCopy()),
+		"list configurations":               account.List(ctx, &admissionregistrationv1.MutatingWebhookConfigurationList{}),
+		"update another configuration":      account.Update(ctx, foreign),
+		"delete its configuration":          account.Delete(ctx, configuration.DeepCopy()),
+		"list pods":                         account.List(ctx, &corev1.PodList{}, client.InNamespace(namespace)),
+		"list config maps in the namespace": account.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace)),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v, want forbidden", name, err)
+		}
+	}
+}

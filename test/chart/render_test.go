@@ -1,0 +1,249 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// everything sets every value to something other than its default.
+const everything = `
+image: {repository: registry.example/router, tag: v9, digest: "sha256:00", pullPolicy: Always}
+imagePullSecrets: [{name: pull}]
+replicas: 3
+serviceAccount: {annotations: {a: b}}
+webhook: {port: 10250, failurePolicy: Ignore, timeoutSeconds: 10, drainSeconds: 30}
+exemptNamespaces: [storage, kube-system, "42"]
+router: {unlabelledNamespaces: {trust: untrusted, mode: enforce}}
+policies:
+  mode: extend
+  files:
+    custom.rego: |
+      package router.custom
+    custom_test.rego: "package router.custom_test\n"
+log: {format: text, level: 1}
+resources: {limits: {memory: 1Gi}}
+priorityClassName: ""
+podLabels: {team: platform}
+podAnnotations: {a: b}
+nodeSelector: {pool: system}
+tolerations: [{key: CriticalAddonsOnly, operator: Exists}]
+affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}
+topologySpreadConstraints:
+- {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
+podDisruptionBudget: {create: false}
+runtimeClasses: {create: true}
+`
+
+// variants are the values that every rendered object is checked with.
+var variants = map[string]string{
+	"defaults":   "",
+	"everything": everything,
+	"renamed":    "{nameOverride: router, fullnameOverride: a-name-that-is-longer-than-what-a-dns-label-leaves-room-for-after-a-suffix}",
+	"replaced":   `{policies: {mode: replace, files: {router.rego: "package router\n"}}}`,
+	"url":        `{replicas: 0, webhook: {url: "https://127.0.0.1:9443/mutate-pod", caBundle: Q0E=}}`,
+	"one class":  `{runtimeClasses: {create: true, list: [{name: sandbox, handler: runsc, labels: {a: b}, annotations: {c: d}}]}}`,
+}
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	for name, values := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, err := template(t, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := template(t, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(first, again); diff != "" {
+				t.Errorf("two renders differ (-first +again):\n%s", diff)
+			}
+			for _, object := range decode(t, first) {
+				checkObject(t, object)
+			}
+		})
+	}
+}
+
+func checkObject(t *testing.T, object client.Object) {
+	t.Helper()
+	if object.GetLabels()["app.kubernetes.io/instance"] != release {
+		t.Errorf("%T %s has labels %v, want the release's", object, object.GetName(), object.GetLabels())
+	}
+	if got := object.GetNamespace(); got != "" && got != namespace {
+		t.Errorf("%T %s is in namespace %q", object, object.GetName(), got)
+	}
+	switch object := object.(type) {
+	case *corev1.Secret:
+		if len(object.Data)+len(object.StringData) > 0 {
+			t.Errorf("secret %s is rendered with data", object.Name)
+		}
+	case *corev1.Service:
+		if len(object.Name) > 63 {
+			t.Errorf("service name %s is too long", object.Name)
+		}
+	case *appsv1.Deployment:
+		selector, err := metav1.LabelSelectorAsSelector(object.Spec.Selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if template := object.Spec.Template.Labels; !selector.Matches(labels.Set(template)) {
+			t.Errorf("selector %s does not match the pods' labels %v", selector, template)
+		}
+		if object.Spec.Template.Spec.RuntimeClassName != nil {
+			t.Error("the webhook's own pods name a RuntimeClass")
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ values, want string }{
+		"failure policy":            {"{webhook: {failurePolicy: fail}}", "webhook.failurePolicy"},
+		"policy file with a slash":  {`{policies: {files: {a/b.rego: ""}}}`, "policies.files"},
+		"policy file that is none":  {`{policies: {files: {a.yaml: ""}}}`, "policies.files"},
+		"replaced by nothing":       {"{policies: {mode: replace}}", "policies.files"},
+		"class without a handler":   {"{runtimeClasses: {create: true, list: [{name: a}]}}", "handler is required"},
+		"class without a name":      {"{runtimeClasses: {create: true, list: [{handler: a}]}}", "name is required"},
+		"deadline longer than that": {"{webhook: {timeoutSeconds: 0}}", "webhook.timeoutSeconds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := template(t, test.values); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestEverything holds the values that have no other test to what they change.
+func TestEverything(t *testing.T) {
+	t.Parallel()
+	objects := render(t, everything)
+	deployment := only[*appsv1.Deployment](t, objects)
+	pod := deployment.Spec.Template.Spec
+	if got := *deployment.Spec.Replicas; got != 3 {
+		t.Errorf("replicas %d, want 3", got)
+	}
+	if got, want := pod.Containers[0].Image, "registry.example/router@sha256:00"; got != want {
+		t.Errorf("image %s, want %s: a digest wins", got, want)
+	}
+	if pod.PriorityClassName != "" {
+		t.Errorf("priority class %q, want none", pod.PriorityClassName)
+	}
+	if got := pod.TopologySpreadConstraints; len(got) != 1 || got[0].TopologyKey != corev1.LabelTopologyZone {
+		t.Errorf("topology spread constraints %v, want those that are given", got)
+	}
+	if got := pod.Containers[0].Ports[0].ContainerPort; got != 10250 {
+		t.Errorf("port %d, want 10250", got)
+	}
+	// The pod drains, and then answers what it accepted last.
+	if got := *pod.TerminationGracePeriodSeconds; got <= 30+5 {
+		t.Errorf("grace period %d s, too short for a drain of 30 s", got)
+	}
+	for _, object := range objects {
+		if _, ok := object.(*policyv1.PodDisruptionBudget); ok {
+			t.Error("rendered a PodDisruptionBudget")
+		}
+	}
+}
+
+func TestConfigChangeReplacesPods(t *testing.T) {
+	t.Parallel()
+	checksum := func(values string) string {
+		return only[*appsv1.Deployment](t, render(t, values)).Spec.Template.Annotations["checksum/config"]
+	}
+	before := checksum("")
+	if before == "" {
+		t.Fatal("no checksum")
+	}
+	if again := checksum("{replicas: 5}"); again != before {
+		t.Error("the checksum changes with what is not configuration")
+	}
+	for _, values := range []string{"{log: {level: 1}}", "{router: {gpuRuntimes: [kata-qemu]}}", `{policies: {files: {a.rego: "package a\n"}}}`} {
+		if checksum(values) == before {
+			t.Errorf("the checksum does not change with %s", values)
+		}
+	}
+}
+
+func TestWebhookSelects(t *testing.T) {
+	t.Parallel()
+	configuration := only[*admissionregistrationv1.MutatingWebhookConfiguration](t, render(t, "{exemptNamespaces: [storage]}"))
+	if len(configuration.Webhooks) != 1 {
+		t.Fatalf("%d webhooks, want 1", len(configuration.Webhooks))
+	}
+	webhook := configuration.Webhooks[0]
+	namespaces, err := metav1.LabelSelectorAsSelector(webhook.NamespaceSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"default": true, "kube-public": true, "tenant": true,
+		"kube-system": false, "kube-node-lease": false, namespace: false, "storage": false,
+	} {
+		// A tenant may set other labels.
+		set := labels.Set{corev1.LabelMetadataName: name, "name": "kube-system", "runtimeclass-router.io/mode": "audit"}
+		if got := namespaces.Matches(set); got != want {
+			t.Errorf("namespace %s: selected %t, want %t", name, got, want)
+		}
+	}
+	objects, err := metav1.LabelSelectorAsSelector(webhook.ObjectSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []labels.Set{nil, {"app": "web"}, {"runtimeclass-router.io/trust": "trusted"}} {
+		if !objects.Matches(set) {
+			t.Errorf("a pod with labels %v is not selected", set)
+		}
+	}
+	namespaced := admissionregistrationv1.NamespacedScope
+	want := []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}, Scope: &namespaced,
+		},
+	}}
+	if diff := cmp.Diff(want, webhook.Rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+func TestRuntimeClasses(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, object := range render(t, "{runtimeClasses: {create: true}}") {
+		class, ok := object.(*nodev1.RuntimeClass)
+		if !ok {
+			continue
+		}
+		got = append(got, class.Name)
+		pool := class.Scheduling.NodeSelector["runtimeclass-router.io/pool"]
+		tolerated := slices.ContainsFunc(class.Scheduling.Tolerations, func(toleration corev1.Toleration) bool {
+			return toleration.Key == "runtimeclass-router.io/pool" && toleration.Value == pool
+		})
+		if pool != class.Name || !tolerated {
+			t.Errorf("class %s is scheduled by %+v", class.Name, class.Scheduling)
+		}
+		if isolated := class.Name != "crun"; isolated != (class.Overhead != nil) {
+			t.Errorf("class %s has overhead %v", class.Name, class.Overhead)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"crun", "gvisor", "kata-clh", "kata-fc", "kata-qemu"}, got); diff != "" {
+		t.Errorf("classes (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,242 @@
+package stack
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+)
+
+// Router is a `runtimeclass-router serve` process.
+type Router struct {
+	// URL is where it serves, MetricsURL and HealthURL where it tells about itself.
+	URL, MetricsURL, HealthURL string
+	// HTTP trusts the webhook's certificate.
+	HTTP *http.Client
+	// Log is the file with what the process wrote.
+	Log string
+
+	binary, config, kubeconfig string
+	process                    *exec.Cmd
+	exited                     chan error
+}
+
+// newRouter prepares the process: the chart's configuration, with the certificate
+// and the addresses of this machine, and a kubeconfig of the chart's ServiceAccount.
+func (s *Stack) newRouter(ctx context.Context, binary, certDir string, ca []byte, ports []int) (*Router, error) {
+	config, err := s.chartConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config["webhook"].(map[string]any)["host"] = "127.0.0.1"
+	config["webhook"].(map[string]any)["port"] = ports[0]
+	config["metrics"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[1])}
+	config["health"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[2])}
+	config["certs"] = map[string]any{"mode": "directory", "directory": certDir}
+	raw, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return nil, errors.New("the webhook's certificate cannot be read")
+	}
+	r := &Router{
+		URL:        fmt.Sprintf("https://127.0.0.1:%d", ports[0]),
+		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]),
+		HealthURL:  fmt.Sprintf("http://127.0.0.1:%d", ports[2]),
+		HTTP:       &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}},
+		Log:        filepath.Join(s.Dir, "runtimeclass-router.log"),
+		binary:     binary,
+		config:     filepath.Join(s.Dir, "router.yaml"),
+		kubeconfig: filepath.Join(s.Dir, "router.kubeconfig"),
+	}
+	if err := os.WriteFile(r.config, raw, 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	return r, s.writeServiceAccountKubeconfig(ctx, r.kubeconfig)
+}
+
+func (s *Stack) writeServiceAccountKubeconfig(ctx context.Context, path string) error {
+	clients, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	token, err := clients.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, Release, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("ask for a token of service account %s: %w", Release, err)
+	}
+	kubeconfig := clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: s.Config.Host, CertificateAuthorityData: s.Config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: token.Status.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u", Namespace: Namespace}},
+		CurrentContext: "x",
+	}
+	if err := clientcmd.WriteToFile(kubeconfig, path); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// Start runs the process and waits until it is ready.
+func (r *Router) Start(ctx context.Context) error {
+	log, err := os.OpenFile(r.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	r.process = exec.Command(r.binary, "serve", "--config", r.config)
+	r.process.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig)
+	r.process.Stdout, r.process.Stderr = log, log
+	// A terminal's Ctrl-C goes to the whole group; this one is ended by Stop.
+	r.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := errors.Join(r.process.Start(), log.Close()); err != nil {
+		return fmt.Errorf("start %s: %w", r.binary, err)
+	}
+	exited := make(chan error, 1)
+	r.exited = exited
+	process := r.process
+	go func() { exited <- process.Wait() }()
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		select {
+		case err := <-exited:
+			exited <- err
+			return false, fmt.Errorf("the webhook ended: %v", err)
+		default:
+		}
+		return r.healthy(ctx, "/readyz"), nil
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("wait for the webhook: %w; its log:\n%s", err, tail(r.Log)), r.Stop())
+	}
+	return nil
+}
+
+func (r *Router) healthy(ctx context.Context, path string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.HealthURL+path, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// Signal sends the process a signal.
+func (r *Router) Signal(signal os.Signal) error { return r.process.Process.Signal(signal) }
+
+// Wait returns what the process ended with.
+func (r *Router) Wait() error {
+	err := <-r.exited
+	r.exited <- err
+	return err
+}
+
+// Stop ends the process: it is asked to, and killed when it takes longer than its
+// drain should.
+func (r *Router) Stop() error {
+	if r.process == nil || r.process.Process == nil {
+		return nil
+	}
+	if err := r.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	select {
+	case err := <-r.exited:
+		r.exited <- err
+		return nil
+	case <-time.After(15 * time.Second):
+		return errors.Join(errors.New("the webhook did not end in 15 s"), r.Signal(syscall.SIGKILL))
+	}
+}
+
+// Metrics returns what the process counts, in the text format.
+func (r *Router) Metrics(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.MetricsURL, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	return string(raw), err
+}
+
+// waitLive creates, as a dry run, a pod that the webhook refuses until it does: the
+// API server takes a moment to notice a new webhook configuration.
+func (s *Stack) waitLive(ctx context.Context) error {
+	probe := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stack-probe", Labels: map[string]string{"runtimeclass-router.io/trust": "untrusted"}}}
+	if err := s.CreateNamespace(ctx, probe); err != nil {
+		return err
+	}
+	clients, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return err
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec:       corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, last = clients.CoreV1().Pods(probe.Name).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return last != nil && Denied(last), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the API server calls the webhook: %w (last answer: %v); its log:\n%s", err, last, tail(s.Router.Log))
+	}
+	return s.Client.Delete(ctx, probe)
+}
+
+// buildRouter builds the product's binary where the Go toolchain would put it, so
+// that a second run finds it built.
+func buildRouter(ctx context.Context, root string, progress io.Writer) (string, error) {
+	fmt.Fprintln(progress, "building runtimeclass-router")
+	binary := filepath.Join(root, "bin", "runtimeclass-router")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/runtimeclass-router")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build runtimeclass-router: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+func sourceRoot() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); !ok || err != nil {
+		return "", fmt.Errorf("find the source of the product: %w", err)
+	}
+	return root, nil
+}
+
+func tail(path string) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw[max(0, len(raw)-4000):])
+}

@@ -1,0 +1,184 @@
+package stack
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
+	"github.com/runtimeclass-router/runtimeclass-router/webhook"
+)
+
+// The Helm release that is installed.
+const (
+	Release   = "runtimeclass-router"
+	Namespace = "runtimeclass-router"
+)
+
+// Options say what to run on.
+type Options struct {
+	// Progress takes a line for each step; nil discards them.
+	Progress io.Writer
+	// Cluster are manifests of RuntimeClasses and Nodes, files or directories.
+	Cluster []string
+	// Values are laid over the chart's, under what this package sets itself.
+	Values map[string]any
+}
+
+// Stack is the product on a control plane. Only Stop ends it.
+type Stack struct {
+	*controlplane.ControlPlane
+	// Client is an administrator's.
+	Client client.Client
+	// Router is the webhook.
+	Router *Router
+
+	root string // of the source
+}
+
+// Scheme knows the kinds that are used here.
+var Scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		panic(err) // client-go's own registration: a broken build
+	}
+	return s
+}()
+
+// Start returns when the API server sends pods to the webhook, and the webhook knows
+// the cluster. ctx bounds the start only.
+func Start(ctx context.Context, options Options) (_ *Stack, err error) {
+	if options.Progress == nil {
+		options.Progress = io.Discard
+	}
+	root, err := sourceRoot()
+	if err != nil {
+		return nil, err
+	}
+	// Before anything runs: both builds take their time on a machine's first run.
+	binary, err := buildRouter(ctx, root, options.Progress)
+	if err != nil {
+		return nil, err
+	}
+	plane, err := controlplane.Start(ctx, controlplane.Options{Progress: options.Progress, Scheduler: true, ControllerManager: true})
+	if err != nil {
+		return nil, err
+	}
+	s := &Stack{ControlPlane: plane, root: root}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
+	if s.Client, err = client.New(plane.Config, client.Options{Scheme: Scheme}); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if err := s.Apply(ctx, options.Cluster...); err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	certDir := filepath.Join(plane.Dir, "webhook-tls")
+	if err := errors.Join(os.MkdirAll(certDir, 0o700), os.WriteFile(filepath.Join(certDir, "tls.crt"), certificate, 0o600),
+		os.WriteFile(filepath.Join(certDir, "tls.key"), key, 0o600)); err != nil {
+		return nil, fmt.Errorf("write the certificate: %w", err)
+	}
+	fmt.Fprintln(options.Progress, "installing the chart")
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", ports[0], webhook.MutatePodPath)
+	if err := s.install(ctx, options.Values, url, certificate); err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(options.Progress, "starting the webhook")
+	if s.Router, err = s.newRouter(ctx, binary, certDir, certificate, ports); err != nil {
+		return nil, err
+	}
+	if err := s.Router.Start(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.waitLive(ctx)
+}
+
+// Stop ends everything.
+func (s *Stack) Stop() error {
+	var err error
+	if s.Router != nil {
+		err = s.Router.Stop()
+	}
+	return errors.Join(err, s.ControlPlane.Stop())
+}
+
+// install puts the chart's objects in place, without pods: there is no node that
+// could run them.
+func (s *Stack) install(ctx context.Context, values map[string]any, url string, ca []byte) error {
+	merged := map[string]any{}
+	for key, value := range values {
+		merged[key] = value
+	}
+	merged["replicas"] = 0
+	hook, _ := merged["webhook"].(map[string]any)
+	if hook == nil {
+		hook = map[string]any{}
+	}
+	hook["url"], hook["caBundle"] = url, base64.StdEncoding.EncodeToString(ca)
+	merged["webhook"] = hook
+	raw, err := yaml.Marshal(merged)
+	if err != nil {
+		return fmt.Errorf("encode chart values: %w", err)
+	}
+	file := filepath.Join(s.Dir, "values.yaml")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		return fmt.Errorf("write chart values: %w", err)
+	}
+	_, err = s.Helm(ctx, "install", Release, filepath.Join(s.root, "charts", "runtimeclass-router"),
+		"--namespace", Namespace, "--create-namespace", "--values", file)
+	return err
+}
+
+// chartConfig is the configuration file that the chart rendered.
+func (s *Stack) chartConfig(ctx context.Context) (map[string]any, error) {
+	var maps corev1.ConfigMapList
+	if err := s.Client.List(ctx, &maps, client.InNamespace(Namespace)); err != nil {
+		return nil, fmt.Errorf("list config maps: %w", err)
+	}
+	for _, m := range maps.Items {
+		if raw, ok := m.Data["config.yaml"]; ok {
+			var config map[string]any
+			if err := yaml.Unmarshal([]byte(raw), &config); err != nil {
+				return nil, fmt.Errorf("config map %s: %w", m.Name, err)
+			}
+			return config, nil
+		}
+	}
+	return nil, fmt.Errorf("the chart made no ConfigMap with a config.yaml in namespace %s", Namespace)
+}
+
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer listener.Close() // together, so that no port is found twice
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}

@@ -1,0 +1,81 @@
+# `make` says what there is. Tools are pinned in tools/go.mod and run from there.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+TOOL   := go tool -modfile=tools/go.mod
+GOTEST := $(TOOL) gotestsum --format testname --hide-summary=skipped --
+# The race detector needs a C compiler. CI has one; without it the tests run all the
+# same, and say so.
+RACE   := $(if $(shell command -v gcc clang),-race)
+
+# The layers of tests. What is not in LAYER_REAL needs nothing but Go.
+LAYER_REAL := ./test/controlplane/... ./test/integration/... ./test/chart/... ./catalog/informers/...
+LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL))")
+
+.PHONY: help
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##: run
+
+.PHONY: demo
+demo: ## A real API server and scheduler route the pods of examples/ (first run builds them: 10-15 minutes)
+	@go run ./test/demo
+
+.PHONY: build
+build: ## bin/runtimeclass-router
+	CGO_ENABLED=0 go build -trimpath -o bin/runtimeclass-router ./cmd/runtimeclass-router
+
+##: test
+
+.PHONY: test
+test: race-note test-unit test-real check-generated ## Everything: unit, Rego, fixtures, chart and integration tests
+
+.PHONY: race-note
+race-note:
+	@$(if $(RACE),:,echo "NOTE: no C compiler, so the race detector is off (apt-get install gcc libc6-dev)")
+
+.PHONY: test-unit
+test-unit: ## Unit, Rego, fixture and property tests
+	@echo "== layer: unit, Rego, fixtures, properties"
+	@$(GOTEST) $(RACE) $(LAYER_UNIT)
+
+.PHONY: test-real
+test-real: controlplane ## Tests on a real API server: informers, chart, integration
+	@echo "== layer: real API server"
+	@$(GOTEST) $(RACE) -p 2 -timeout 20m $(LAYER_REAL)
+
+.PHONY: controlplane
+controlplane: ## Build etcd, the Kubernetes control plane, kubectl and helm into the user's cache
+	@echo "control plane in $$(go run ./test/controlplane/build)"
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME (default 1m)
+	@for target in FuzzRoute FuzzReview; do go test ./webhook -run '^$$' -fuzz "^$$target$$" -fuzztime "$${FUZZTIME:-1m}"; done
+
+##: change
+
+.PHONY: lint
+lint: ## gofmt, vet and the linters of .golangci.yml
+	$(TOOL) golangci-lint run ./...
+
+.PHONY: fmt
+fmt: ## Format Go and Rego
+	gofmt -w $$(git ls-files '*.go')
+	go test ./policies -run '^TestRegoIsFormatted$$' -update
+
+.PHONY: golden
+golden: ## Write golden files anew; read the diff before you commit it
+	go test ./webhook ./cmd/... -update
+
+.PHONY: generate
+generate: ## Write generated files anew: the schema of a policy's input
+	go run ./policies/schemas/generate \
+	  "$$(cd test/controlplane/modules/kubernetes && go mod download k8s.io/kubernetes && go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/v3/api__v1_openapi.json" \
+	  >policies/schemas/input.json.new
+	mv policies/schemas/input.json.new policies/schemas/input.json
+
+.PHONY: check-generated
+check-generated: generate ## Fail if a generated file is not what the source says
+	git diff --exit-code -- policies/schemas

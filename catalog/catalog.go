@@ -38,6 +38,8 @@ type RuntimeClass struct {
 	// UserNamespaces: the pool's nodes say that the handler supports pods with
 	// hostUsers: false.
 	UserNamespaces bool `json:"userNamespaces"`
+	// RecursiveReadOnlyMounts: the same for mounts with recursiveReadOnly: Enabled.
+	RecursiveReadOnlyMounts bool `json:"recursiveReadOnlyMounts"`
 	// Notes say what is odd about the class, a label that is ignored for
 	// instance. They do not influence decisions.
 	Notes []string `json:"-"`
@@ -49,6 +51,7 @@ type Catalog struct {
 	RuntimeClasses []RuntimeClass `json:"runtimeClasses"`
 
 	byName   map[string]*RuntimeClass
+	pools    map[string][]string // classes by node
 	revision string
 }
 
@@ -63,6 +66,7 @@ func Build(classes []*nodev1.RuntimeClass, nodes []*corev1.Node) *Catalog {
 	for i := range c.RuntimeClasses {
 		c.byName[c.RuntimeClasses[i].Name] = &c.RuntimeClasses[i]
 	}
+	c.pools = pools(c.RuntimeClasses, nodes)
 	c.revision = c.digest()
 	return c
 }
@@ -91,12 +95,16 @@ func newRuntimeClass(class *nodev1.RuntimeClass, nodes []*corev1.Node) RuntimeCl
 	}
 	rc.PoolReady = class.Labels[LabelAvailability] == "autoscaled" || poolReady(&rc, nodes)
 	rc.Everywhere = everywhere(&rc, nodes)
-	rc.UserNamespaces = userNamespaces(&rc, nodes)
+	rc.UserNamespaces, rc.RecursiveReadOnlyMounts = features(&rc, nodes)
 	return rc
 }
 
 // RuntimeClass returns the class of that name, and nil where there is none.
 func (c *Catalog) RuntimeClass(name string) *RuntimeClass { return c.byName[name] }
+
+// Pools returns the classes, by name, whose pool the node is in. It is no part of the
+// revision: whoever asks does so about one node, and reads the answer.
+func (c *Catalog) Pools(node string) []string { return slices.Clone(c.pools[node]) }
 
 // Revision is a digest of everything that a decision can read. Two catalogs with
 // one revision decide alike, so a node's heartbeat does not change it.

@@ -1,12 +1,9 @@
 package catalog
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,26 +64,17 @@ var typed = jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFa
 
 func decodeDocuments(file string, raw []byte) (documents []Document, err error) {
 	var errs []error
-	line := 1
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
-	for index := 1; ; index++ {
-		chunk, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return documents, errors.Join(errs...)
+	for i, c := range split(string(raw)) {
+		found, err := decodeDocument([]byte(c.text))
+		for j := range found {
+			found[j].File, found[j].Index = file, i+1
 		}
-		if err == nil {
-			var found []Document
-			found, err = decodeDocument(chunk)
-			for i := range found {
-				found[i].File, found[i].Index = file, index
-			}
-			documents = append(documents, found...)
-		}
+		documents = append(documents, found...)
 		if err != nil {
-			errs = append(errs, &DocumentError{File: file, Index: index, Line: line, Err: err})
+			errs = append(errs, &DocumentError{File: file, Index: i + 1, Line: c.line, Err: err})
 		}
-		line += bytes.Count(chunk, []byte("\n")) + 1 // the separator's own line
 	}
+	return documents, errors.Join(errs...)
 }
 
 func decodeDocument(chunk []byte) ([]Document, error) {
@@ -95,7 +82,7 @@ func decodeDocument(chunk []byte) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if string(raw) == "null" { // comments only
+	if string(raw) == "null" { // an explicit nothing
 		return nil, nil
 	}
 	var head struct {

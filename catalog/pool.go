@@ -13,15 +13,17 @@ import (
 // (kubelets before Kubernetes 1.30), a class that selects its nodes is believed,
 // and one without a selector is not.
 func poolReady(rc *RuntimeClass, nodes []*corev1.Node) bool {
-	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if !ready(node) || !selects(rc.NodeSelector, node) || !tolerates(rc.Tolerations, node) {
-			return false
-		}
-		if reported := node.Status.RuntimeHandlers; len(reported) > 0 {
-			return offers(node, rc.Handler)
-		}
-		return len(rc.NodeSelector) > 0
-	})
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return ready(node) && inPool(rc, node) })
+}
+
+func inPool(rc *RuntimeClass, node *corev1.Node) bool {
+	if !selects(rc.NodeSelector, node) || !tolerates(rc.Tolerations, node) {
+		return false
+	}
+	if reported := node.Status.RuntimeHandlers; len(reported) > 0 {
+		return offers(node, rc.Handler)
+	}
+	return len(rc.NodeSelector) > 0
 }
 
 // everywhere reports whether a pod that states no placement of its own can run
@@ -83,12 +85,12 @@ func toleratesTaint(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	return toleration.ToleratesTaint(klog.Background(), taint, true)
 }
 
-// userNamespaces reports whether the handler supports pods with their own user
-// namespace (hostUsers: false) on every node of the class's pool, and on one at
-// least: a kubelet refuses such a pod when its handler does not say so
-// (Node.status.runtimeHandlers[].features.userNamespaces).
-func userNamespaces(rc *RuntimeClass, nodes []*corev1.Node) bool {
-	supported := false
+// features reports what the handler supports on every node of the class's pool that
+// offers it, and on one at least. A kubelet refuses a pod that asks for more than its
+// handler says (Node.status.runtimeHandlers[].features).
+func features(rc *RuntimeClass, nodes []*corev1.Node) (userNamespaces, recursiveReadOnlyMounts bool) {
+	any := false
+	userNamespaces, recursiveReadOnlyMounts = true, true
 	for _, node := range nodes {
 		if !selects(rc.NodeSelector, node) || !tolerates(rc.Tolerations, node) {
 			continue
@@ -97,11 +99,25 @@ func userNamespaces(rc *RuntimeClass, nodes []*corev1.Node) bool {
 			if h.Name != rc.Handler {
 				continue
 			}
-			if h.Features == nil || !ptr.Deref(h.Features.UserNamespaces, false) {
-				return false
-			}
-			supported = true
+			f := ptr.Deref(h.Features, corev1.NodeRuntimeHandlerFeatures{})
+			any = true
+			userNamespaces = userNamespaces && ptr.Deref(f.UserNamespaces, false)
+			recursiveReadOnlyMounts = recursiveReadOnlyMounts && ptr.Deref(f.RecursiveReadOnlyMounts, false)
 		}
 	}
-	return supported
+	return any && userNamespaces, any && recursiveReadOnlyMounts
+}
+
+// pools lists, for each node, the classes whose scheduling admits it and whose handler
+// it offers, whether it is ready or not.
+func pools(classes []RuntimeClass, nodes []*corev1.Node) map[string][]string {
+	byNode := map[string][]string{}
+	for _, node := range nodes {
+		for i := range classes {
+			if inPool(&classes[i], node) {
+				byNode[node.Name] = append(byNode[node.Name], classes[i].Name)
+			}
+		}
+	}
+	return byNode
 }

@@ -39,6 +39,10 @@ type Config struct {
 	PrivilegedRuntimes   []string             `json:"privilegedRuntimes"`
 	GPUResources         []string             `json:"gpuResources"`
 	GPURuntimes          []string             `json:"gpuRuntimes"`
+
+	AllowedDeviceResources    []string `json:"allowedDeviceResources"`
+	AllowedRuntimeAnnotations []string `json:"allowedRuntimeAnnotations"`
+	AllowedUnsafeSysctls      []string `json:"allowedUnsafeSysctls"`
 }
 
 // Level is one trust level.

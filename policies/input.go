@@ -35,11 +35,18 @@ type Input struct {
 	Pod json.RawMessage
 }
 
+// Node is what policies read as input.node: facts about the node that a pod names in
+// spec.nodeName. It has no class for other pods.
+type Node struct {
+	// RuntimeClasses are the classes whose pool the node is in.
+	RuntimeClasses []string `json:"runtimeClasses"`
+}
+
 // value builds the input document. Two things of the pod are left out:
 // managedFields, half of an object and nobody's business here, and the volume of
 // the service account's token with its mounts, which the API server injects under
 // a random name.
-func (in *Input) value() (ast.Value, error) {
+func (in *Input) value(c *catalog.Catalog) (ast.Value, error) {
 	var pod map[string]any
 	if err := util.UnmarshalJSON(in.Pod, &pod); err != nil {
 		return nil, fmt.Errorf("pod: %w", err)
@@ -69,11 +76,23 @@ func (in *Input) value() (ast.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("namespace: %w", err)
 	}
+	node, err := ast.InterfaceToValue(Node{RuntimeClasses: c.Pools(boundTo(pod))})
+	if err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
 	return ast.NewObject(
+		ast.Item(ast.InternedTerm("node"), ast.NewTerm(node)),
 		ast.Item(ast.InternedTerm("request"), ast.NewTerm(request)),
 		ast.Item(ast.InternedTerm("pod"), ast.NewTerm(podValue)),
 		ast.Item(ast.InternedTerm("namespace"), ast.NewTerm(namespace)),
 	), nil
+}
+
+// boundTo is the node that the pod names itself; "" where it leaves the choice.
+func boundTo(pod map[string]any) string {
+	spec, _ := pod["spec"].(map[string]any)
+	name, _ := spec["nodeName"].(string)
+	return name
 }
 
 // Where the API server mounts the service account's token, and how it names the

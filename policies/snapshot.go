@@ -64,7 +64,7 @@ func (s *Snapshot) Config() *Config { return &s.policy.config }
 // Decide evaluates the policy for one pod. The error is a [*Fault] where the policy
 // is to blame and another error where the input cannot be read.
 func (s *Snapshot) Decide(ctx context.Context, in Input) (Decision, error) {
-	value, err := in.value()
+	value, err := in.value(s.catalog)
 	if err != nil {
 		return Decision{}, err
 	}

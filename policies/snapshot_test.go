@@ -147,7 +147,7 @@ func TestInput(t *testing.T) {
 			{"name": "kube-api-access-evil", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"},
 			{"name": "kube-api-access-x1", "mountPath": "/elsewhere"},
 			{"name": "kube-api-access-x1", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]}]}}`)
-	value, err := in.value()
+	value, err := in.value(catalog.Build(nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

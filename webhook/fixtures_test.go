@@ -161,6 +161,8 @@ func outside(t *testing.T, pod json.RawMessage) map[string]any {
 		if len(annotations) == 0 {
 			delete(metadata, "annotations")
 		}
+	} else if metadata["annotations"] == nil { // null: adding to it replaces it
+		delete(metadata, "annotations")
 	}
 	return object
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	kjson "sigs.k8s.io/json"
 )
 
 // Pod is what routing reads of a pod. Everything else stays in the raw object: a
@@ -31,7 +32,8 @@ var ErrUndecodable = errors.New("undecodable")
 
 func decodePod(raw json.RawMessage) (*Pod, error) {
 	var p Pod
-	if err := json.Unmarshal(raw, &p); err != nil {
+	// Keys are told apart by their case, as the API server does.
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &p); err != nil {
 		return nil, fmt.Errorf("%w pod: %w", ErrUndecodable, err)
 	}
 	switch {

@@ -63,7 +63,11 @@ func (r *Router) Route(ctx context.Context, in policies.Input) (Route, error) {
 	if err := r.stillThere(class, &decision); err != nil {
 		return route, err
 	}
-	return route.complete(pod, &decision, snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName), class)
+	complete, err := route.complete(pod, &decision, snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName), class)
+	if err != nil {
+		return route, err
+	}
+	return complete, nil
 }
 
 // stillThere looks a chosen class up once more, in what the engine knows by now.

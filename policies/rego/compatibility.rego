@@ -1,19 +1,24 @@
 # METADATA
 # title: Compatibility
 # description: |
-#   What a pod asks for that a sandbox cannot give. A rule of `found` says that the
-#   pod uses something, and where; its row of `table` says what that means by the
-#   isolation of a class: deny rules the class out, prefer puts it behind classes
-#   without the mark, warn lets it through with a warning, allow says nothing.
-#   To add a rule, add a row and, where none of the rules finds it yet, a rule.
+#   What a pod uses that a sandbox cannot give. uses.rego finds it; here stands what it
+#   means by the runtime of a class: deny rules the class out, prefer puts it behind
+#   classes without the mark, warn lets it through with a warning, allow says nothing.
+#   To add a rule, add a row here and, where none of the rules there finds it yet, a
+#   rule there.
 # schemas:
 #   - data.config: schema.config
 package router.compatibility
 
 import data.router.custom
+import data.router.uses
 
 # METADATA
 # title: The rows, by rule
+# description: |
+#   A verdict is looked up by the class's family first and by its isolation else, so
+#   that Kata on Firecracker, which shares no file system with the host, can differ
+#   from other Katas.
 # scope: rule
 table := {
 	"host-network": {
@@ -46,11 +51,48 @@ table := {
 		"reason": "a privileged container may be given the host's devices",
 		"hint": "drop privileged and add the capabilities that are needed",
 	},
+	"net-capabilities": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "allow",
+		"reason": "gVisor's iptables support is partial, and containers that program it fail in a loop",
+		"hint": "use istio-cni or ambient mode instead of an init container, or ask for a Kata class",
+	},
+	"kernel-capabilities": {
+		"user-space-kernel": "prefer",
+		"guest-kernel": "warn",
+		"reason": "the capability reaches the sandbox's kernel and not the host's",
+		"hint": "check that this is what the workload needs",
+	},
+	"host-tracing": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "tracing would start and report a kernel that runs nothing else",
+		"hint": "run tracers in a trusted namespace",
+	},
+	"host-socket": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "a socket or pipe of the host does not reach into a sandbox",
+		"hint": "use a Service",
+	},
+	"host-device": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "device paths in a sandbox are the sandbox's own",
+		"hint": "ask a cluster admin for a device plugin resource in allowedDeviceResources",
+	},
 	"host-path": {
 		"user-space-kernel": "deny",
 		"guest-kernel": "deny",
 		"reason": "a window to the host's files undoes the sandbox",
 		"hint": "use an emptyDir, a PersistentVolumeClaim or a projected volume",
+	},
+	"allowed-host-path": {
+		"user-space-kernel": "allow",
+		"guest-kernel": "allow",
+		"kata-fc": "deny",
+		"reason": "Firecracker shares no file system with the host",
+		"hint": "ask for another class",
 	},
 	"raw-block": {
 		"user-space-kernel": "deny",
@@ -58,11 +100,49 @@ table := {
 		"reason": "gVisor has no raw block devices",
 		"hint": "mount the volume as a file system, or ask for a Kata class",
 	},
+	"hugepages": {
+		"user-space-kernel": "prefer",
+		"guest-kernel": "allow",
+		"reason": "gVisor does not back huge pages",
+		"hint": "ask for a Kata class",
+	},
+	"volume-claim": {
+		"user-space-kernel": "allow",
+		"guest-kernel": "allow",
+		"kata-fc": "prefer",
+		"reason": "Firecracker shares no file system with the host, so the volume is copied or slow",
+		"hint": "ask for another class",
+	},
 	"bidirectional-mount": {
 		"user-space-kernel": "deny",
 		"guest-kernel": "deny",
 		"reason": "mounts cannot propagate from a sandbox to the host",
 		"hint": "use mountPropagation None",
+	},
+	"host-to-container-mount": {
+		"user-space-kernel": "warn",
+		"guest-kernel": "warn",
+		"reason": "nothing in a sandbox's volumes is mounted from the host later on",
+		"hint": "use mountPropagation None",
+	},
+	"recursive-read-only": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "the nodes do not report recursive read-only mounts for this runtime and would refuse the pod",
+		"hint": "use recursiveReadOnly IfPossible",
+	},
+	"image-volume": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "allow",
+		"reason": "gVisor has no image volumes",
+		"hint": "copy the image's files in an init container, or ask for a Kata class",
+	},
+	"updated-volume": {
+		"user-space-kernel": "allow",
+		"guest-kernel": "allow",
+		"kata-fc": "warn",
+		"reason": "later updates of the volume do not arrive under Firecracker",
+		"hint": "restart the pod after a change, or ask for another class",
 	},
 	"gpu": {
 		"user-space-kernel": "deny",
@@ -70,77 +150,60 @@ table := {
 		"reason": "this runtime is not listed as one that passes a GPU into the sandbox",
 		"hint": "ask a cluster admin for a class in gpuRuntimes",
 	},
-}
-
-# METADATA
-# title: What the pod uses, as a rule's name and the field
-# scope: rule
-found contains use("host-network", "spec.hostNetwork") if input.pod.spec.hostNetwork
-
-found contains use("host-pid", "spec.hostPID") if input.pod.spec.hostPID
-
-found contains use("host-ipc", "spec.hostIPC") if input.pod.spec.hostIPC
-
-found contains use("host-users", "spec.hostUsers") if input.pod.spec.hostUsers == false
-
-found contains use("privileged", $"{at}.securityContext.privileged") if {
-	some at, container in containers
-	container.securityContext.privileged
-}
-
-found contains use("host-path", $"spec.volumes[{i}].hostPath") if {
-	some i, volume in input.pod.spec.volumes
-	volume.hostPath
-	not harmless(volume)
-}
-
-found contains use("raw-block", $"{at}.volumeDevices") if {
-	some at, container in containers
-	count(container.volumeDevices) > 0
-}
-
-found contains use("bidirectional-mount", $"{at}.volumeMounts[{i}].mountPropagation") if {
-	some at, container in containers
-	some i, mount in container.volumeMounts
-	mount.mountPropagation == "Bidirectional"
-}
-
-found contains use("gpu", $"{at}.resources[{resource}]") if {
-	some at, container in containers
-	some list in ["limits", "requests"]
-	some resource, _ in container.resources[list]
-	gpu(resource)
-}
-
-use(rule, field) := {"rule": rule, "field": field}
-
-# Containers of every kind by the path of their field: a check of spec.containers
-# alone would miss the privileged init container.
-containers[$"spec.initContainers[{i}]"] := container if some i, container in input.pod.spec.initContainers
-
-containers[$"spec.containers[{i}]"] := container if some i, container in input.pod.spec.containers
-
-containers[$"spec.ephemeralContainers[{i}]"] := container if some i, container in input.pod.spec.ephemeralContainers
-
-harmless(volume) if {
-	volume.hostPath.path in data.config.allowedHostPaths
-	every container in containers {
-		every mount in object.get(container, "volumeMounts", []) {
-			read_only(mount, volume.name)
-		}
-	}
-}
-
-read_only(mount, name) if mount.name != name
-
-read_only(mount, _) if mount.readOnly
-
-gpu(resource) if resource in data.config.gpuResources
-
-gpu(resource) if {
-	some pattern in data.config.gpuResources
-	endswith(pattern, "*")
-	startswith(resource, trim_suffix(pattern, "*"))
+	"device-resource": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "a device of the host is not passed into a sandbox",
+		"hint": "ask a cluster admin to list the resource in allowedDeviceResources",
+	},
+	"se-linux": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "warn",
+		"reason": "the label is not applied in a sandbox, and gVisor does not start with one",
+		"hint": "remove seLinuxOptions",
+	},
+	"security-profile": {
+		"user-space-kernel": "warn",
+		"guest-kernel": "warn",
+		"reason": "a Localhost profile is not enforced in a sandbox",
+		"hint": "do not rely on it",
+	},
+	"sysctl": {
+		"user-space-kernel": "prefer",
+		"guest-kernel": "allow",
+		"reason": "gVisor implements few sysctls",
+		"hint": "ask for a Kata class",
+	},
+	"unsafe-sysctl": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "the kubelet refuses an unsafe sysctl in a loop unless it is configured for it",
+		"hint": "remove it, or ask a cluster admin to list it in allowedUnsafeSysctls",
+	},
+	"proc-mount": {
+		"user-space-kernel": "warn",
+		"guest-kernel": "warn",
+		"reason": "an unmasked /proc shows the sandbox's kernel",
+		"hint": "do not rely on it",
+	},
+	"runtime-annotation": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "annotations that configure the runtime can open the sandbox",
+		"hint": "remove it, or ask a cluster admin to list it in allowedRuntimeAnnotations",
+	},
+	"windows": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "no sandbox runs Windows",
+		"hint": "run it in a trusted namespace",
+	},
+	"virtual-node": {
+		"user-space-kernel": "deny",
+		"guest-kernel": "deny",
+		"reason": "a virtual node has no runtime that could be chosen",
+		"hint": "remove what selects it",
+	},
 }
 
 # METADATA
@@ -166,17 +229,21 @@ softened("privileged", class) := "warn" if {
 
 softened("host-users", class) := "allow" if class.userNamespaces
 
+softened("recursive-read-only", class) := "allow" if class.recursiveReadOnlyMounts
+
 softened("gpu", class) := "allow" if listed(data.config.gpuRuntimes, class)
 
 verdict(rule, class) := softer if {
 	softer := softened(rule, class)
+} else := known if {
+	known := table[rule][class.family]
 } else := table[rule][class.isolation]
 
 # METADATA
 # title: The marks of one verdict against a class, each with field, reason and hint
 # scope: rule
 marks(class, wanted) := {mark |
-	some used in found
+	some used in uses.found
 	verdict(used.rule, class) == wanted
 	mark := object.union({"field": used.field}, object.filter(table[used.rule], ["reason", "hint"]))
 } | {mark |

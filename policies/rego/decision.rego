@@ -7,6 +7,7 @@
 package router
 
 import data.router.custom
+import data.router.elsewhere
 import data.router.selection
 import data.router.trust
 
@@ -23,6 +24,9 @@ outcome := {"action": "deny", "reasons": sort(custom.denials)} if {
 	count(custom.denials) > 0
 } else := {"action": "exempt", "reasons": sort(custom.exemptions)} if {
 	count(custom.exemptions) > 0
+} else := {"action": "exempt", "reasons": [trust.reason, $"{elsewhere.field} sends the pod where no runtime class is honoured"]} if {
+	not selection.sandboxed
+	elsewhere.field
 } else := {
 	"action": selection.choice.action,
 	"runtimeClassName": selection.choice.class,

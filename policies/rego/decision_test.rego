@@ -47,3 +47,17 @@ test_custom_exemption if {
 	answer.action == "exempt"
 	answer.reasons == ["it is ours"]
 }
+
+test_trusted_pods_that_go_elsewhere_are_untouched if {
+	decision(fixture.trusted({"os": {"name": "windows"}})).action == "exempt"
+	decision(fixture.trusted({"nodeSelector": {"type": "virtual-kubelet"}})).action == "exempt"
+	decision(fixture.untrusted({"os": {"name": "windows"}})).action == "deny"
+}
+
+test_three_faults_are_named_once if {
+	answer := decision(fixture.untrusted({"hostNetwork": true, "hostPID": true, "volumes": [{"name": "a", "image": {"reference": "r"}}]}))
+	startswith(answer.reasons[1], "gvisor, kata-fc, vm: spec.hostNetwork: ")
+	contains(answer.reasons[1], "spec.hostPID: ")
+	startswith(answer.reasons[2], "gvisor: spec.volumes[0].image: ")
+	count(concat("; ", answer.reasons)) < 1000
+}

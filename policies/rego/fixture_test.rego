@@ -4,7 +4,7 @@ package router.fixture
 class(name, handler, family, isolation) := {
 	"name": name, "handler": handler, "family": family, "isolation": isolation,
 	"nodeSelector": {"pool": name}, "tolerations": [],
-	"hostDevicesWithheld": false, "poolReady": true, "everywhere": true, "userNamespaces": false,
+	"hostDevicesWithheld": false, "poolReady": true, "everywhere": true, "userNamespaces": false, "recursiveReadOnlyMounts": false,
 }
 
 crun := class("crun", "crun", "crun", "host-kernel")
@@ -34,6 +34,7 @@ trusted(spec) := asked(spec, {"runtimeclass-router.io/trust": "trusted"}, {})
 
 asked(spec, namespace_labels, pod_labels) := {
 	"request": {"operation": "CREATE", "namespace": "ns", "date": "2026-01-01"},
+	"node": {"runtimeClasses": []},
 	"namespace": {"name": "ns", "labels": namespace_labels, "annotations": {}},
 	"pod": {
 		"apiVersion": "v1",

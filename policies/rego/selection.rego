@@ -12,17 +12,10 @@ package router.selection
 
 import data.router.compatibility
 import data.router.custom
+import data.router.placement
 import data.router.trust
 
 sandboxed if trust.level.floor != "host-kernel"
-
-# An empty runtimeClassName asks for nothing.
-asked := input.pod.spec.runtimeClassName if input.pod.spec.runtimeClassName != ""
-
-asked_class := class if {
-	some class in data.catalog.runtimeClasses
-	class.name == asked
-}
 
 # --- the profile, and the runtimes that it lists --------------------------------
 
@@ -67,24 +60,6 @@ provided(runtime) if {
 	compatibility.means(runtime, class)
 }
 
-# What of the node selector is the pod's own: the API server merges the selector of
-# a class that was asked for into the pod before any webhook sees it.
-own_selector[key] := value if {
-	some key, value in input.pod.spec.nodeSelector
-	not asked_class.nodeSelector[key] == value
-}
-
-contradictions(class) := {mark |
-	some key, wanted in class.nodeSelector
-	own := own_selector[key]
-	own != wanted
-	mark := {
-		"field": $"spec.nodeSelector[{key}]",
-		"reason": $"\"{own}\" contradicts \"{wanted}\" of the class",
-		"hint": "remove the key",
-	}
-}
-
 # An isolation that the table does not know cannot be vouched for.
 strength := {"host-kernel": 0, "user-space-kernel": 1, "guest-kernel": 2}
 
@@ -102,7 +77,7 @@ too_weak(class) := {mark |
 # METADATA
 # title: Why a class cannot run the pod; empty where it can
 # scope: rule
-obstacles(class) := (too_weak(class) | contradictions(class)) | compatibility.marks(class, "deny")
+obstacles(class) := (too_weak(class) | placement.contradictions(class)) | compatibility.marks(class, "deny")
 
 # The best candidate: pool ready, then no prefer mark, then the order of the list.
 ranking := sort([[rank(class), i] |
@@ -124,30 +99,10 @@ best := candidates[ranking[0][1]]
 
 # --- open levels -----------------------------------------------------------------
 
-# The controller of a DaemonSet, and a pod bound by name, cannot follow a selector
-# that is added now.
-follows(class) if count(class.nodeSelector) == 0
-
-follows(_) if not pinned
-
-follows(class) if {
-	every key, value in class.nodeSelector {
-		input.pod.spec.nodeSelector[key] == value
-	}
-}
-
-pinned if input.pod.spec.nodeName != ""
-
-pinned if {
-	some owner in input.pod.metadata.ownerReferences
-	owner.kind == "DaemonSet"
-}
-
 suitable := [class |
 	some class in candidates
 	class.everywhere
-	count(contradictions(class)) == 0
-	follows(class)
+	count(placement.contradictions(class)) == 0
 ]
 
 # --- the choice --------------------------------------------------------------------
@@ -156,21 +111,21 @@ suitable := [class |
 # title: The choice
 # description: What to do, with which class, and why; undefined where nothing can run the pod.
 # scope: rule
-choice := {"action": "keep", "class": asked, "reason": suitable_reason} if {
+choice := {"action": "keep", "class": placement.asked, "reason": suitable_reason} if {
 	not sandboxed
-	asked == suitable[0].name
-} else := {"action": "keep", "class": asked, "reason": $"the pod asks for {asked}, and any class will do at this level"} if {
+	placement.asked == suitable[0].name
+} else := {"action": "keep", "class": placement.asked, "reason": $"the pod asks for {placement.asked}, and any class will do at this level"} if {
 	not sandboxed
-	asked
+	placement.asked
 } else := {"action": "route", "class": suitable[0].name, "reason": suitable_reason} if {
 	not sandboxed
 } else := {"action": "keep", "class": "", "reason": $"none of {concat(", ", runtimes)} runs on every node that the pod may get, so it runs under the node's default"} if {
 	not sandboxed
-} else := {"action": "keep", "class": asked, "reason": best_reason} if {
-	best.name == asked
-} else := {"action": "keep", "class": asked, "reason": $"the pod asks for {asked}, which meets the floor {trust.level.floor}"} if {
-	asked_class
-	count(obstacles(asked_class)) == 0
+} else := {"action": "keep", "class": placement.asked, "reason": best_reason} if {
+	best.name == placement.asked
+} else := {"action": "keep", "class": placement.asked, "reason": $"the pod asks for {placement.asked}, which meets the floor {trust.level.floor}"} if {
+	placement.asked_class
+	count(obstacles(placement.asked_class)) == 0
 } else := {"action": "route", "class": best.name, "reason": best_reason}
 
 suitable_reason := $"{suitable[0].name} is the first usable of {concat(", ", runtimes)}"
@@ -212,13 +167,13 @@ warnings contains $"profile kernel-features runs under gVisor here: eBPF, io_uri
 	class.isolation == "user-space-kernel"
 }
 
-warnings contains $"runtime class {asked} is replaced by {choice.class}: {why_not_asked}" if {
+warnings contains $"runtime class {placement.asked} is replaced by {choice.class}: {why_not_asked}" if {
 	choice.action == "route"
-	asked
+	placement.asked
 }
 
-why_not_asked := concat("; ", [$"{mark.field}: {mark.reason}" | some mark in obstacles(asked_class)]) if {
-	asked_class
+why_not_asked := concat("; ", [$"{mark.field}: {mark.reason}" | some mark in obstacles(placement.asked_class)]) if {
+	placement.asked_class
 } else := "it is not in the catalog"
 
 chosen contains class if {
@@ -230,20 +185,27 @@ chosen contains class if {
 
 # METADATA
 # title: What ruled the candidates out
-# description: Candidates that fall for the same reasons are named together, to keep it short.
+# description: |
+#   What all have against them is said once, and candidates that fall for the same
+#   rest are named together, to keep it short.
 # scope: rule
 refusals := array.concat(
-	[$"{concat(", ", names)}: {why}" |
-		some why in {ruled_out(class) | some class in candidates}
-		names := [class.name | some class in candidates; ruled_out(class) == why]
-	],
-	[$"{concat(", ", absent)}: no such runtime in this cluster" |
-		absent := [runtime | some runtime in runtimes; not provided(runtime)]
-		count(absent) > 0
-	],
+	[$"{concat(", ", [class.name | some class in candidates])}: {words(common)}" | count(common) > 0],
+	array.concat(
+		[$"{concat(", ", names)}: {why}" |
+			some why in ({words(obstacles(class) - common) | some class in candidates} - {""})
+			names := [class.name | some class in candidates; words(obstacles(class) - common) == why]
+		],
+		[$"{concat(", ", absent)}: no such runtime in this cluster" |
+			absent := [runtime | some runtime in runtimes; not provided(runtime)]
+			count(absent) > 0
+		],
+	),
 )
 
-ruled_out(class) := concat("; ", [$"{mark.field}: {mark.reason} ({mark.hint})" | some mark in obstacles(class)])
+common := intersection({obstacles(class) | some class in candidates})
+
+words(marks) := concat("; ", [$"{mark.field}: {mark.reason} ({mark.hint})" | some mark in marks])
 
 # METADATA
 # title: The fields that stand in the way, for a first sentence

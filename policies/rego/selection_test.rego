@@ -143,7 +143,7 @@ test_trusted_pods if {
 test_trusted_pods_are_never_denied_for_placement if {
 	choice(fixture.trusted({"nodeSelector": {"pool": "gpu"}})) == keep("")
 	choice(fixture.trusted({"nodeName": "node-1"})) == keep("")
-	choice(fixture.trusted({"nodeName": "node-1", "nodeSelector": {"pool": "crun"}})) == route("crun")
+	choice(object.union(fixture.trusted({"nodeName": "node-1"}), {"node": {"runtimeClasses": ["crun"]}})) == route("crun")
 	owned := json.patch(fixture.trusted({}), [{"op": "add", "path": "/pod/metadata/ownerReferences", "value": [{"kind": "DaemonSet", "name": "d"}]}])
 	choice(owned) == keep("")
 }
@@ -186,10 +186,4 @@ test_the_reason_is_stable if {
 test_a_profile_that_a_level_does_not_list if {
 	labels := {"runtimeclass-router.io/trust": "trusted"}
 	choice(fixture.asked({}, labels, {"runtimeclass-router.io/workload-profile": "syscall-heavy"})) == route("crun")
-}
-
-test_a_class_without_a_selector_follows_anywhere if {
-	everywhere := fixture.changed("crun", {"nodeSelector": {}})
-	chosen := selection.choice with input as fixture.trusted({"nodeName": "node-1"}) with data.catalog as everywhere
-	object.filter(chosen, ["action", "class"]) == route("crun")
 }

@@ -35,6 +35,8 @@ const (
 			"groups": {"type": "array", "items": {"type": "string"}},
 			"extra": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}}},
 		"dryRun": {"type": "boolean"}, "date": {"type": "string"}}}`
+	nodeSchema = `{"type": "object", "additionalProperties": false, "properties": {
+		"runtimeClasses": {"type": "array", "items": {"type": "string"}}}}`
 	namespaceSchema = `{"type": "object", "additionalProperties": false, "properties": {
 		"name": {"type": "string"},
 		"labels": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -67,6 +69,7 @@ func run(path string) error {
 		"properties": object{
 			"request":   json.RawMessage(requestSchema),
 			"namespace": json.RawMessage(namespaceSchema),
+			"node":      json.RawMessage(nodeSchema),
 			"pod":       pod,
 		},
 		"definitions": p.definitions,

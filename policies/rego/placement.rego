@@ -1,0 +1,124 @@
+# METADATA
+# title: Placement
+# description: |
+#   Where the pod says that it must run, against where a class runs. Nothing in
+#   Kubernetes compares the two before the kubelet fails or the scheduler gives up.
+# schemas:
+#   - data.catalog: schema.catalog
+package router.placement
+
+# METADATA
+# title: The class that the pod asks for; an empty name asks for nothing
+# scope: rule
+asked := input.pod.spec.runtimeClassName if input.pod.spec.runtimeClassName != ""
+
+# METADATA
+# title: The same from the catalog; undefined where it has none of that name
+# scope: rule
+asked_class := class if {
+	some class in data.catalog.runtimeClasses
+	class.name == asked
+}
+
+# What of the node selector is the pod's own: the API server merges the selector of
+# a class that was asked for into the pod before any webhook sees it.
+own_selector[key] := value if {
+	some key, value in input.pod.spec.nodeSelector
+	not asked_class.nodeSelector[key] == value
+}
+
+# METADATA
+# title: What of the pod contradicts where the class runs
+# scope: rule
+contradictions(class) := ((selectors(class) | node_name(class)) | daemon_set(class)) | affinity(class)
+
+selectors(class) := {mark |
+	some key, wanted in class.nodeSelector
+	own := own_selector[key]
+	own != wanted
+	mark := {
+		"field": $"spec.nodeSelector[{key}]",
+		"reason": $"\"{own}\" contradicts \"{wanted}\" of the class",
+		"hint": "remove the key",
+	}
+}
+
+# A pod that is bound by name passes no scheduler.
+node_name(class) := {mark |
+	bound := input.pod.spec.nodeName
+	bound != ""
+	not class.name in input.node.runtimeClasses
+	mark := {
+		"field": "spec.nodeName",
+		"reason": $"node \"{bound}\" is not in the pool of the class",
+		"hint": "leave nodeName to the scheduler",
+	}
+}
+
+# The controller of a DaemonSet does not see a selector that is added to its pods, and
+# makes pods for the other nodes in a loop.
+daemon_set(class) := {mark |
+	some owner in input.pod.metadata.ownerReferences
+	owner.kind == "DaemonSet"
+	not already_selects(class)
+	mark := {
+		"field": "metadata.ownerReferences",
+		"reason": "the DaemonSet's template does not select the pool of the class",
+		"hint": advice(class),
+	}
+}
+
+already_selects(class) if {
+	class.everywhere
+	every key, value in class.nodeSelector {
+		input.pod.spec.nodeSelector[key] == value
+	}
+}
+
+advice(class) := $"add nodeSelector {concat(", ", [$"{key}: {value}" | some key, value in class.nodeSelector])} to the DaemonSet's template" if {
+	count(class.nodeSelector) > 0
+} else := "give the class a nodeSelector, and the DaemonSet's template too"
+
+# One term that the pool can satisfy is enough.
+affinity(class) := {mark |
+	terms := input.pod.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
+	count(terms) > 0
+	every term in terms {
+		refuses(term, class)
+	}
+	mark := {
+		"field": "spec.affinity.nodeAffinity",
+		"reason": $"every required term contradicts {concat(", ", [$"{key}={value}" | some key, value in class.nodeSelector])} of the class",
+		"hint": "add a term that the pool satisfies",
+	}
+}
+
+refuses(term, class) if {
+	some expression in term.matchExpressions
+	label := class.nodeSelector[expression.key]
+	not satisfied(expression, label)
+}
+
+satisfied(expression, label) if {
+	expression.operator == "In"
+	label in expression.values
+}
+
+satisfied(expression, label) if {
+	expression.operator == "NotIn"
+	not label in expression.values
+}
+
+satisfied(expression, _) if expression.operator == "Exists"
+
+satisfied(expression, label) if {
+	expression.operator == "Gt"
+	integer(label) > integer(expression.values[0])
+}
+
+satisfied(expression, label) if {
+	expression.operator == "Lt"
+	integer(label) < integer(expression.values[0])
+}
+
+integer(text) := to_number(text) if regex.match(`^-?[0-9]+$`, text)

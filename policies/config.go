@@ -43,6 +43,8 @@ type Config struct {
 	AllowedDeviceResources    []string `json:"allowedDeviceResources"`
 	AllowedRuntimeAnnotations []string `json:"allowedRuntimeAnnotations"`
 	AllowedUnsafeSysctls      []string `json:"allowedUnsafeSysctls"`
+
+	Exceptions []Exception `json:"exceptions"`
 }
 
 // Level is one trust level.
@@ -145,6 +147,15 @@ func (c *Config) Validate(path *field.Path) field.ErrorList {
 		if !strings.HasPrefix(p, "/") {
 			errs = append(errs, field.Invalid(path.Child("allowedHostPaths").Index(i), p, "must be an absolute path"))
 		}
+	}
+	names := map[string]bool{}
+	for i := range c.Exceptions {
+		at := path.Child("exceptions").Index(i)
+		errs = append(errs, c.Exceptions[i].validate(at)...)
+		if name := c.Exceptions[i].Name; names[name] {
+			errs = append(errs, field.Duplicate(at.Child("name"), name))
+		}
+		names[c.Exceptions[i].Name] = true
 	}
 	return errs
 }

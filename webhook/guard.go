@@ -12,38 +12,64 @@ import (
 // patch. The same pod, created again, is decided anew.
 var ErrClassGone = errors.New("runtime class is gone")
 
-// guard checks a decision against what no policy may loosen, and returns the class
-// that the pod will run under: nil for the node's default. Whatever the action, a
-// pod that is admitted gets at least the floor of its trust level, and its trust is
-// at most the bound of its labels.
-func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *policies.Decision) (*catalog.RuntimeClass, error) {
+// guarded is a decision that passed the guard.
+type guarded struct {
+	// class is what the pod will run under; nil for the node's default, and for a
+	// pod that is denied.
+	class *catalog.RuntimeClass
+	// exception names what lets the pod run below its floor; empty for every other.
+	exception string
+}
+
+// guard checks a decision against what no policy may loosen. Whatever the action, a
+// pod that is admitted gets at least the floor of its trust level, unless the
+// configuration excepts it, and its trust is at most the bound of its labels.
+func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *policies.Decision) (guarded, error) {
 	config := snapshot.Config()
 	limit := bound(config, in.Namespace.Labels, pod.Metadata.Labels)
 	switch position := config.Position(decision.Trust); {
 	case !config.Known(decision.Trust):
-		return nil, unsafe("trust %q is not a configured level", decision.Trust)
+		return guarded{}, unsafe("trust %q is not a configured level", decision.Trust)
 	case position < limit:
-		return nil, unsafe("trust %q is more than the labels allow: %q", decision.Trust, config.Levels[limit].Name)
+		return guarded{}, unsafe("trust %q is more than the labels allow: %q", decision.Trust, config.Levels[limit].Name)
 	}
 	if decision.Action == policies.Deny {
-		return nil, nil
+		return guarded{}, nil
 	}
 	name := pod.Spec.RuntimeClassName
 	if decision.Action == policies.Route {
 		name = decision.RuntimeClassName
 	} else if decision.RuntimeClassName != "" && decision.RuntimeClassName != name {
-		return nil, unsafe("action %s names runtime class %q and the pod has %q", decision.Action, decision.RuntimeClassName, name)
+		return guarded{}, unsafe("action %s names runtime class %q and the pod has %q", decision.Action, decision.RuntimeClassName, name)
 	}
 	class := snapshot.Catalog().RuntimeClass(name)
 	if class == nil && name != "" && decision.Action == policies.Route {
-		return nil, unsafe("runtime class %q does not exist", name)
+		return guarded{}, unsafe("runtime class %q does not exist", name)
 	}
-	isolation := isolationOf(class)
-	if floor := config.Levels[config.Position(decision.Trust)].Floor; !isolation.AtLeast(floor) {
-		return nil, unsafe("action %s would run a pod of trust %q under %s (runtime class %q), below the floor %s",
-			decision.Action, decision.Trust, isolation, name, floor)
+	floor := config.Levels[config.Position(decision.Trust)].Floor
+	if isolation := isolationOf(class); !isolation.AtLeast(floor) {
+		exception := excepted(config, in, pod, name)
+		if exception == "" {
+			return guarded{}, unsafe("action %s would run a pod of trust %q under %s (runtime class %q), below the floor %s",
+				decision.Action, decision.Trust, isolation, name, floor)
+		}
+		return guarded{class: class, exception: exception}, nil
 	}
-	return class, nil
+	return guarded{class: class}, nil
+}
+
+// excepted returns the name of an exception that lets the pod run under the class
+// today, and "" where there is none. Like the bound it is worked out apart from the
+// policy.
+func excepted(config *policies.Config, in *policies.Input, pod *Pod, class string) string {
+	for i := range config.Exceptions {
+		e := &config.Exceptions[i]
+		if class != "" && e.RuntimeClassName == class &&
+			e.Applies(in.Namespace.Name, pod.Spec.ServiceAccountName, pod.Metadata.Labels, in.Request.Date) {
+			return e.Name
+		}
+	}
+	return ""
 }
 
 // isolationOf counts the node's default runtime, and a class that the catalog does

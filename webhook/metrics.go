@@ -17,6 +17,7 @@ type Metrics struct {
 	policyErrors *prometheus.CounterVec
 	duration     *prometheus.HistogramVec
 	policy       *prometheus.GaugeVec
+	exceptions   *prometheus.CounterVec
 }
 
 // NewMetrics registers the webhook's metrics.
@@ -44,9 +45,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "runtimeclass_router_policy_info",
 			Help: "The policy in force: always 1, labelled with its revision.",
 		}, []string{"revision"}),
+		exceptions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runtimeclass_router_exceptions_total",
+			Help: "Pods let in below the floor of their trust level, by the exception of the configuration that covers them.",
+		}, []string{"exception"}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy} {
+	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy, m.exceptions} {
 		errs = append(errs, registry.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -69,6 +74,9 @@ func (m *Metrics) observe(route *Route, err error, elapsed time.Duration) {
 		}
 	} else {
 		m.decisions.WithLabelValues(outcome, string(route.Mode), route.Trust, route.RuntimeClassName).Inc()
+		if route.Exception != "" {
+			m.exceptions.WithLabelValues(route.Exception).Inc()
+		}
 	}
 	m.duration.WithLabelValues(outcome).Observe(elapsed.Seconds())
 }

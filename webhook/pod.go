@@ -19,11 +19,12 @@ type Pod struct {
 		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec *struct {
-		RuntimeClassName string              `json:"runtimeClassName"`
-		NodeSelector     map[string]string   `json:"nodeSelector"`
-		Tolerations      []corev1.Toleration `json:"tolerations"`
-		Overhead         corev1.ResourceList `json:"overhead"`
-		Containers       []struct{}          `json:"containers"`
+		RuntimeClassName   string              `json:"runtimeClassName"`
+		NodeSelector       map[string]string   `json:"nodeSelector"`
+		Tolerations        []corev1.Toleration `json:"tolerations"`
+		Overhead           corev1.ResourceList `json:"overhead"`
+		ServiceAccountName string              `json:"serviceAccountName"`
+		Containers         []struct{}          `json:"containers"`
 	} `json:"spec"`
 }
 

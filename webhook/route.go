@@ -30,6 +30,8 @@ type Route struct {
 	// Patch is empty in modes warn and audit, and when nothing has to change.
 	Patch []jsonpatch.Operation `json:"patch"`
 
+	// Exception names what let the pod run below its floor; empty for every other.
+	Exception string `json:"-"`
 	// PolicyRevision identifies the policy that decided.
 	PolicyRevision string `json:"-"`
 }
@@ -56,17 +58,18 @@ func (r *Router) Route(ctx context.Context, in policies.Input) (Route, error) {
 	if err != nil {
 		return route, err
 	}
-	class, err := guard(snapshot, &in, pod, &decision)
+	passed, err := guard(snapshot, &in, pod, &decision)
 	if err != nil {
 		return route, err
 	}
-	if err := r.stillThere(class, &decision); err != nil {
+	if err := r.stillThere(passed.class, &decision); err != nil {
 		return route, err
 	}
-	complete, err := route.complete(pod, &decision, snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName), class)
+	complete, err := route.complete(pod, &decision, snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName), passed.class)
 	if err != nil {
 		return route, err
 	}
+	complete.Exception = passed.exception
 	return complete, nil
 }
 

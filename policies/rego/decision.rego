@@ -8,6 +8,7 @@ package router
 
 import data.router.custom
 import data.router.elsewhere
+import data.router.exceptions
 import data.router.selection
 import data.router.trust
 
@@ -17,7 +18,7 @@ import data.router.trust
 # scope: document
 decision := object.union(outcome, {
 	"trust": trust.level.name,
-	"warnings": sort(trust.warnings | selection.warnings),
+	"warnings": sort(((trust.warnings | selection.warnings) | exceptions.warnings)),
 })
 
 outcome := {"action": "deny", "reasons": sort(custom.denials)} if {

@@ -12,6 +12,7 @@ package router.selection
 
 import data.router.compatibility
 import data.router.custom
+import data.router.exceptions
 import data.router.placement
 import data.router.trust
 
@@ -121,12 +122,32 @@ choice := {"action": "keep", "class": placement.asked, "reason": suitable_reason
 	not sandboxed
 } else := {"action": "keep", "class": "", "reason": $"none of {concat(", ", runtimes)} runs on every node that the pod may get, so it runs under the node's default"} if {
 	not sandboxed
+} else := {"action": "keep", "class": placement.asked, "reason": excepted_reason[placement.asked]} if {
+	excepted_reason[placement.asked]
+} else := {"action": "route", "class": excepted, "reason": excepted_reason[excepted]} if {
+	not placement.asked
 } else := {"action": "keep", "class": placement.asked, "reason": best_reason} if {
 	best.name == placement.asked
 } else := {"action": "keep", "class": placement.asked, "reason": $"the pod asks for {placement.asked}, which meets the floor {trust.level.floor}"} if {
 	placement.asked_class
 	count(obstacles(placement.asked_class)) == 0
 } else := {"action": "route", "class": best.name, "reason": best_reason}
+
+# The classes that an exception lets the pod run under, and why.
+excepted_reason[exception.runtimeClassName] := $"exception {exception.name} until {exception.until}: {exception.reason}" if {
+	some exception in exceptions.active
+	not earlier(exception)
+}
+
+# Of several exceptions for one class the first by name speaks.
+earlier(exception) if {
+	some other in exceptions.active
+	other.runtimeClassName == exception.runtimeClassName
+	other.name < exception.name
+}
+
+# For a pod that asks for none.
+excepted := sort(object.keys(excepted_reason))[0]
 
 suitable_reason := $"{suitable[0].name} is the first usable of {concat(", ", runtimes)}"
 

@@ -1,0 +1,7 @@
+package router.custom
+
+# Refused at load: a decision must not depend on who answers on the network.
+denials contains "the image is not on the list" if {
+	answer := http.send({"method": "GET", "url": "https://images.example.com/list"})
+	not input.pod.spec.containers[0].image in answer.body
+}

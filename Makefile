@@ -20,7 +20,7 @@ help: ## Say what there is
 ##: run
 
 .PHONY: demo
-demo: ## A real API server and scheduler route the pods of examples/ (first run builds them: 10-15 minutes)
+demo: ## A real API server and scheduler route the pods of examples/ (the first run builds them, in about 11 minutes)
 	@go run ./test/demo
 
 .PHONY: build

@@ -14,27 +14,26 @@ type chunk struct {
 // nothing but blanks and comments is no document.
 func split(file string) []chunk {
 	var chunks []chunk
-	current := chunk{line: 1}
-	flush := func() {
-		if !blank(current.text) {
-			chunks = append(chunks, current)
+	start, startLine := 0, 1
+	flush := func(end int) {
+		if text := file[start:end]; !blank(text) {
+			chunks = append(chunks, chunk{text: text, line: startLine})
 		}
 	}
-	line := 0
+	offset, line := 0, 0
 	for text := range strings.Lines(file) {
 		line++
-		rest, separates := strings.CutPrefix(text, "---")
-		if !separates || strings.TrimLeft(rest, " \t\r\n") == rest && rest != "" {
-			current.text += text
-			continue
+		end := offset + len(text)
+		if rest, ok := strings.CutPrefix(text, "---"); ok && (rest == "" || strings.ContainsAny(rest[:1], " \t\r\n")) {
+			flush(offset)
+			start, startLine = end, line+1
+			if !blank(rest) { // YAML lets a document begin on the separator's line
+				start, startLine = end-len(strings.TrimLeft(rest, " \t")), line
+			}
 		}
-		flush()
-		current = chunk{line: line + 1}
-		if content := strings.TrimSpace(rest); content != "" && !strings.HasPrefix(content, "#") {
-			current = chunk{line: line, text: rest} // YAML lets a document begin here
-		}
+		offset = end
 	}
-	flush()
+	flush(len(file))
 	return chunks
 }
 

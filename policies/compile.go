@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -71,16 +70,55 @@ func closed(compiler *ast.Compiler) error {
 	if err != nil {
 		return fmt.Errorf("list what the policy reads: %w", err)
 	}
-	known := []ast.Ref{ast.MustParseRef("data.catalog"), ast.MustParseRef("data.config")}
+	set, err := schemaSet()
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, ref := range bases {
-		if ref.HasPrefix(ast.InputRootRef) || slices.ContainsFunc(known, ref.HasPrefix) {
-			continue
+		if !ref.HasPrefix(ast.InputRootRef) && !described(set, ref) {
+			errs = append(errs, fmt.Errorf("%s%s is not defined: data holds catalog and config as their schemas say, and no module defines such a rule",
+				location(compiler, ref), ref))
 		}
-		errs = append(errs, fmt.Errorf("%s%s is not defined: data holds catalog and config, and no module defines such a rule",
-			location(compiler, ref), ref))
 	}
 	return errors.Join(errs...)
+}
+
+// described reports whether a schema has the path that a ref of data reads, as far as
+// the ref is known before evaluation.
+func described(set *ast.SchemaSet, ref ast.Ref) bool {
+	path := stringsOf(ref)
+	if len(path) == 0 {
+		return false
+	}
+	schema := set.Get(ast.SchemaRootRef.Append(ast.StringTerm(path[0])))
+	if schema == nil || path[0] != "catalog" && path[0] != "config" {
+		return false
+	}
+	for _, key := range path[1:] {
+		object, _ := schema.(map[string]any)
+		properties, ok := object["properties"].(map[string]any)
+		if !ok {
+			return true // a map or a list: its keys are the cluster's
+		}
+		if schema, ok = properties[key]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// stringsOf returns the constant keys of a ref below its root.
+func stringsOf(ref ast.Ref) []string {
+	var path []string
+	for _, term := range ref[1:] {
+		key, ok := term.Value.(ast.String)
+		if !ok {
+			break
+		}
+		path = append(path, string(key))
+	}
+	return path
 }
 
 // location finds where a ref is read, as "file:line: ", and "" where it cannot.

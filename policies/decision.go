@@ -14,7 +14,8 @@ import (
 type Action string
 
 // The actions. Route runs the pod under the named class; Keep leaves its class as
-// it is; Exempt leaves the pod untouched; Deny refuses it.
+// it is, and so does Exempt, for a pod that is none of the router's business; Deny
+// refuses the pod.
 const (
 	Route  Action = "route"
 	Keep   Action = "keep"

@@ -49,12 +49,14 @@ func (e *Engine) Load(ctx context.Context, modules Modules, config Config) error
 	return e.swap(ctx, p, e.catalog)
 }
 
-// SetCatalog makes decisions read a new catalog. One with the revision of the
-// current catalog changes nothing.
+// SetCatalog makes decisions read a new catalog. Where its revision is that of the
+// current one, the data that policies read is the same and is not built again.
 func (e *Engine) SetCatalog(ctx context.Context, c *catalog.Catalog) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if c.Revision() == e.catalog.Revision() {
+	if s := e.current.Load(); s != nil && c.Revision() == e.catalog.Revision() {
+		e.current.Store(&Snapshot{policy: s.policy, catalog: c, query: s.query})
+		e.catalog = c
 		return nil
 	}
 	return e.swap(ctx, e.policy, c)

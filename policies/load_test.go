@@ -27,6 +27,7 @@ func TestLoadRefuses(t *testing.T) {
 		"misspelt request field":  {answer(keepTrusted + " if input.request.dat"), []string{"p.rego:3", "input.request.dat"}},
 		"misspelt other package":  {answer(keepTrusted + " if data.router.trsut.level"), []string{"p.rego:3", "data.router.trsut.level"}},
 		"misspelt data":           {answer(keepTrusted + " if data.catalgo"), []string{"p.rego:3", "data.catalgo"}},
+		"misspelt configuration":  {answer(keepTrusted + " if data.config.levls"), []string{"p.rego:3", "data.config.levls"}},
 		"unused variable":         {answer(keepTrusted + " if {\n\tx := 1\n}"), []string{"p.rego:4", "assigned var x unused"}},
 		"http.send":               {answer(keepTrusted + ` if http.send({"method": "get", "url": "https://example.com"})`), []string{"p.rego:3", "http.send"}},
 		"the clock":               {answer(keepTrusted + " if time.now_ns() > 0"), []string{"p.rego:3", "time.now_ns"}},

@@ -25,7 +25,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_decisions_total",
-			Help: "Decisions on pods, by action, mode, trust level and the runtime class that the pod gets.",
+			Help: "Decisions on pods, by action, mode, trust level and runtime class: in modes warn and audit, what enforcing would do.",
 		}, []string{"action", "mode", "trust", "runtime_class"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_errors_total",
@@ -67,11 +67,7 @@ func (m *Metrics) observe(route *Route, err error, elapsed time.Duration) {
 	outcome := string(route.Action)
 	if err != nil {
 		outcome = "error"
-		m.errors.WithLabelValues(classify(err).metric).Inc()
-		var fault *policies.Fault
-		if errors.As(err, &fault) {
-			m.policyErrors.WithLabelValues(string(fault.Kind)).Inc()
-		}
+		m.failed(err)
 	} else {
 		m.decisions.WithLabelValues(outcome, string(route.Mode), route.Trust, route.RuntimeClassName).Inc()
 		if route.Exception != "" {
@@ -79,4 +75,16 @@ func (m *Metrics) observe(route *Route, err error, elapsed time.Duration) {
 		}
 	}
 	m.duration.WithLabelValues(outcome).Observe(elapsed.Seconds())
+}
+
+// failed counts an error; a nil Metrics counts nothing.
+func (m *Metrics) failed(err error) {
+	if m == nil {
+		return
+	}
+	m.errors.WithLabelValues(classify(err).metric).Inc()
+	var fault *policies.Fault
+	if errors.As(err, &fault) {
+		m.policyErrors.WithLabelValues(string(fault.Kind)).Inc()
+	}
 }

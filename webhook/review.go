@@ -26,6 +26,8 @@ const maxReview = 7 << 20
 type Endpoint struct {
 	Handler admission.Handler
 	Log     logr.Logger
+	// Metrics counts what ends before the handler, or in a panic; nil counts nothing.
+	Metrics *Metrics
 
 	draining atomic.Bool
 }
@@ -41,7 +43,11 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var response admission.Response
 	if err != nil {
 		e.Log.Error(err, "bad review")
+		e.Metrics.failed(err)
 		response = respond(&Route{}, err)
+		if review.Request != nil {
+			response.UID = review.Request.UID
+		}
 	} else {
 		response = e.handle(r.Context(), admission.Request{AdmissionRequest: *review.Request})
 	}
@@ -61,7 +67,9 @@ func (e *Endpoint) handle(ctx context.Context, request admission.Request) (respo
 	defer func() {
 		if p := recover(); p != nil {
 			e.Log.Error(fmt.Errorf("panic: %v", p), "admission failed", "requestID", request.UID, "stack", string(debug.Stack()))
-			response = respond(&Route{}, errors.New("internal error; the webhook's log has the details"))
+			err := errors.New("internal error; the webhook's log has the details")
+			e.Metrics.failed(err)
+			response = respond(&Route{}, err)
 			response.UID = request.UID
 		}
 	}()
@@ -90,6 +98,7 @@ func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionRe
 	}
 	switch {
 	case review.GroupVersionKind() != empty.GroupVersionKind():
+		empty.Request = review.Request // its uid is answered
 		return empty, fmt.Errorf("%w review: apiVersion %q, kind %q, want %s, AdmissionReview", ErrUndecodable, review.APIVersion, review.Kind, admissionv1.SchemeGroupVersion)
 	case review.Request == nil:
 		return empty, fmt.Errorf("%w review: field request is missing", ErrUndecodable)

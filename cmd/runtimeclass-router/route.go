@@ -75,6 +75,9 @@ func (o *routeOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	if err != nil {
 		return err
 	}
+	if err := c.validate(); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
 	manifests, readErr := catalog.ReadManifests(o.files, in)
 	cluster, namespaces, err := o.clusterState(ctx, manifests)
 	if err != nil {

@@ -251,3 +251,16 @@ marks(class, wanted) := {mark |
 	mark.verdict == wanted
 	listed(mark.runtimes, class)
 }
+
+# METADATA
+# title: What is wrong with findings of the hooks
+# scope: rule
+faults contains $"the policy is at fault: verdict \"{mark.verdict}\" of a router.custom finding is not deny, prefer or warn" if {
+	some mark in custom.findings
+	not mark.verdict in {"deny", "prefer", "warn"}
+}
+
+faults contains $"the policy is at fault: a router.custom finding lacks {key}" if {
+	some mark in custom.findings
+	some key in ({"field", "verdict", "runtimes", "reason", "hint"} - object.keys(mark))
+}

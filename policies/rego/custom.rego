@@ -1,8 +1,5 @@
-# METADATA
-# title: Hooks
-# description: |
-#   What an author may add to without forking: write a module of this package that
-#   adds to one of these sets. As shipped they are empty.
+# Hooks: what an author may add to without forking. Write a module of this package
+# that adds to one of these sets. As shipped they are empty.
 package router.custom
 
 # METADATA
@@ -21,7 +18,9 @@ exemptions contains reason if some reason in []
 # scope: rule
 # description: |
 #   Objects {field, verdict, runtimes, reason, hint}; verdict is deny, prefer or
-#   warn, and runtimes are families or class:NAME.
+#   warn, and runtimes are families or class:NAME. One with another verdict, or
+#   without one of the keys, is a fault of the policy, and untrusted pods are refused
+#   until it is mended.
 findings contains mark if some mark in []
 
 # METADATA

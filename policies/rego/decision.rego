@@ -6,6 +6,7 @@
 #   action.
 package router
 
+import data.router.compatibility
 import data.router.custom
 import data.router.elsewhere
 import data.router.exceptions
@@ -23,6 +24,9 @@ decision := object.union(outcome, {
 
 outcome := {"action": "deny", "reasons": sort(custom.denials)} if {
 	count(custom.denials) > 0
+} else := {"action": "deny", "reasons": sort(compatibility.faults)} if {
+	selection.sandboxed
+	count(compatibility.faults) > 0
 } else := {"action": "exempt", "reasons": sort(custom.exemptions)} if {
 	count(custom.exemptions) > 0
 } else := {"action": "exempt", "reasons": [trust.reason, $"{elsewhere.field} sends the pod where no runtime class is honoured"]} if {

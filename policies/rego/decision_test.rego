@@ -61,3 +61,18 @@ test_three_faults_are_named_once if {
 	startswith(answer.reasons[2], "gvisor: spec.volumes[0].image: ")
 	count(concat("; ", answer.reasons)) < 1000
 }
+
+test_faulty_findings_fail_closed if {
+	misspelt := {"field": "f", "verdict": "Deny", "runtimes": ["gvisor"], "reason": "r", "hint": "h"}
+	answer := router.decision with input as fixture.untrusted({}) with data.catalog as fixture.cluster
+		with data.router.custom.findings as {misspelt}
+	answer.action == "deny"
+	contains(answer.reasons[0], "verdict \"Deny\"")
+	short := router.decision with input as fixture.untrusted({}) with data.catalog as fixture.cluster
+		with data.router.custom.findings as {object.remove(misspelt, ["hint"])}
+	some reason in short.reasons
+	contains(reason, "lacks hint")
+	trusted := router.decision with input as fixture.trusted({}) with data.catalog as fixture.cluster
+		with data.router.custom.findings as {misspelt}
+	trusted.action == "route"
+}

@@ -18,8 +18,13 @@ other := {
 asked(spec, labels) := fixture.asked(spec, {"runtimeclass-router.io/trust": "untrusted"}, labels)
 
 decision(question, list) := answer if {
-	answer := router.decision with input as question with data.catalog as fixture.cluster with data.config.exceptions as list
+	answer := router.decision with input as question with data.catalog as cluster with data.config.exceptions as list
 }
+
+cluster := {"runtimeClasses": array.concat(fixture.cluster.runtimeClasses, [object.union(
+	object.remove(fixture.class("nvidia", "nvidia", "nvidia", "unknown"), ["nodeSelector"]),
+	{"nodeSelector": {"gpu": "yes"}},
+)])}
 
 names(question, list) := answer if {
 	answer := {exception.name | some exception in exceptions.active} with input as question with data.config.exceptions as list
@@ -75,4 +80,18 @@ test_of_two_for_one_class_the_first_speaks if {
 test_trusted_pods_need_none if {
 	question := fixture.asked({}, {"runtimeclass-router.io/trust": "trusted"}, {})
 	decision(question, [other]).runtimeClassName == "crun"
+}
+
+test_a_class_that_does_not_exist_excepts_nobody if {
+	answer := decision(asked({}, {}), [object.union(other, {"runtimeClassName": "gone"})])
+	answer.runtimeClassName == "gvisor"
+	some warning in answer.warnings
+	contains(warning, "exception other does not apply")
+}
+
+test_placement_counts_under_an_exception_too if {
+	answer := decision(asked({"nodeSelector": {"gpu": "no"}}, {}), [other])
+	answer.runtimeClassName == "gvisor"
+	some warning in answer.warnings
+	contains(warning, "exception other does not apply")
 }

@@ -120,7 +120,7 @@ choice := {"action": "keep", "class": placement.asked, "reason": suitable_reason
 	placement.asked
 } else := {"action": "route", "class": suitable[0].name, "reason": suitable_reason} if {
 	not sandboxed
-} else := {"action": "keep", "class": "", "reason": $"none of {concat(", ", runtimes)} runs on every node that the pod may get, so it runs under the node's default"} if {
+} else := {"action": "keep", "class": "", "reason": $"no class of {concat(", ", runtimes)} runs wherever the pod may be bound, so it keeps the node's default"} if {
 	not sandboxed
 } else := {"action": "keep", "class": placement.asked, "reason": excepted_reason[placement.asked]} if {
 	excepted_reason[placement.asked]
@@ -136,6 +136,9 @@ choice := {"action": "keep", "class": placement.asked, "reason": suitable_reason
 # The classes that an exception lets the pod run under, and why.
 excepted_reason[exception.runtimeClassName] := $"exception {exception.name} until {exception.until}: {exception.reason}" if {
 	some exception in exceptions.active
+	some class in data.catalog.runtimeClasses
+	class.name == exception.runtimeClassName
+	count(placement.contradictions(class)) == 0
 	not earlier(exception)
 }
 
@@ -149,9 +152,13 @@ earlier(exception) if {
 # For a pod that asks for none.
 excepted := sort(object.keys(excepted_reason))[0]
 
-suitable_reason := $"{suitable[0].name} is the first usable of {concat(", ", runtimes)}"
+suitable_reason := $"{suitable[0].name} is {of_the_list}"
 
-best_reason := $"profile {profile}: {best.name} is the first usable of {concat(", ", runtimes)}{skipped}"
+best_reason := $"profile {profile}: {best.name} is {of_the_list}{skipped}"
+
+of_the_list := "the only candidate" if {
+	count(runtimes) == 1
+} else := $"the first usable of {concat(", ", runtimes)}"
 
 default skipped := ""
 
@@ -186,6 +193,12 @@ warnings contains $"profile kernel-features runs under gVisor here: eBPF, io_uri
 	sandboxed
 	profile == "kernel-features"
 	class.isolation == "user-space-kernel"
+}
+
+warnings contains $"exception {exception.name} does not apply: runtime class {exception.runtimeClassName} does not exist or contradicts the pod's placement" if {
+	sandboxed
+	some exception in exceptions.active
+	not excepted_reason[exception.runtimeClassName]
 }
 
 warnings contains $"runtime class {placement.asked} is replaced by {choice.class}: {why_not_asked}" if {

@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+)
+
+// podSeeds are pods, and what is nearly one.
+func podSeeds() []json.RawMessage {
+	d := newDice(propertySeed)
+	c := d.cluster()
+	seeds := []json.RawMessage{
+		pod(""),
+		pod(`"runtimeClassName": "gvisor", "nodeSelector": {"example.com/pool": "gvisor", "a/b~c": "1"}, "tolerations": [{"key": "x", "operator": "Exists"}], "overhead": {"cpu": "50m", "memory": "64Mi"}`),
+		pod(`"runtimeClassName": "crun", "hostNetwork": true, "nodeSelector": null, "tolerations": null, "overhead": null`),
+		json.RawMessage(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"annotations": {"runtimeclass-router.io/trust": "x"}, "labels": {"runtimeclass-router.io/trust": "untrusted"}}, "spec": {"containers": [{}]}}`),
+		json.RawMessage(`{"apiVersion": "v1", "kind": "Pod"}`), json.RawMessage(`null`), json.RawMessage(`[1e999]`), json.RawMessage(``),
+	}
+	for range 8 {
+		seeds = append(seeds, d.pod(c))
+	}
+	return seeds
+}
+
+// canonical reports whether a pod is spelt as the API server spells it: keys once, and
+// in their own case.
+func canonical(raw json.RawMessage) bool {
+	var object map[string]any
+	if strict, err := kjson.UnmarshalStrict(raw, &object); err != nil || len(strict) > 0 {
+		return false
+	}
+	var exact Pod
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &exact); err != nil {
+		return false
+	}
+	loose, err := decodePod(raw)
+	return err == nil && cmp.Equal(&exact, loose)
+}
+
+// FuzzRoute: whatever a pod looks like, there is no panic, every error is of a known
+// kind, and every patch applies.
+func FuzzRoute(f *testing.F) {
+	for _, seed := range podSeeds() {
+		f.Add([]byte(seed))
+	}
+	router, namespaces := newRouter(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, namespace := range []string{"untrusted", "trusted"} {
+			route, err := router.Route(t.Context(), policies.Input{Namespace: *namespaces[namespace], Pod: raw})
+			var fault *policies.Fault
+			if err != nil {
+				if len(route.Patch) > 0 {
+					t.Fatalf("a patch beside an error: %v", err)
+				}
+				if errors.As(err, &fault) && fault.Kind == policies.Unsafe && canonical(raw) {
+					t.Fatalf("the shipped policy is unsafe: %v", err)
+				}
+				continue
+			}
+			if canonical(raw) {
+				checkPatch(t, router, namespaces[namespace], raw, route.Patch)
+			}
+		}
+	})
+}
+
+// FuzzReview: whatever a body looks like, the answer is a well-formed review.
+func FuzzReview(f *testing.F) {
+	for _, seed := range podSeeds() {
+		if len(seed) > 0 {
+			f.Add(review("untrusted", seed))
+		}
+	}
+	for _, seed := range []string{"", "{", "null", "[]", `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}`,
+		`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "operation": "UPDATE", "subResource": "status"}}`} {
+		f.Add([]byte(seed))
+	}
+	handler, _ := newHandler(f)
+	endpoint := &Endpoint{Handler: handler, Log: logr.Discard()}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got := answer(t, post(t, endpoint, body))
+		if len(got.Patch) == 0 {
+			return
+		}
+		var request admissionv1.AdmissionReview
+		var ops []jsonpatch.Operation
+		if err := errors.Join(json.Unmarshal(body, &request), json.Unmarshal(got.Patch, &ops)); err != nil {
+			t.Fatal(err)
+		}
+		if got.UID != request.Request.UID {
+			t.Fatalf("uid %q of the request, %q of the answer", request.Request.UID, got.UID)
+		}
+		if raw := request.Request.Object.Raw; canonical(raw) {
+			apply(t, raw, ops)
+		}
+	})
+}

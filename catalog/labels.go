@@ -31,4 +31,9 @@ const (
 	AnnotationTrust          = Prefix + "trust"
 	AnnotationReason         = Prefix + "reason"
 	AnnotationPolicyRevision = Prefix + "policy-revision"
+
+	// AnnotationFallback on a Pod names the class that the in-process fallback gave it
+	// while the webhook was not there. The webhook takes it away again, and chooses as
+	// if the pod had asked for none: whoever forges it hands the choice over.
+	AnnotationFallback = Prefix + "fallback"
 )

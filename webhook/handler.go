@@ -2,18 +2,24 @@ package webhook
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
-// MutatePodPath is the path of the endpoint that mutates pods.
-const MutatePodPath = "/mutate-pod"
+// Paths of the endpoints.
+const (
+	MutatePodPath        = "/mutate-pod"
+	ValidatePodPath      = "/validate-pod"
+	ValidateWorkloadPath = "/validate-workload"
+)
 
 // NamespaceGetter finds a namespace's metadata. An error means that it is not known
 // for certain; the pod is then refused as retryable, never given a default.
@@ -21,7 +27,7 @@ type NamespaceGetter interface {
 	Namespace(ctx context.Context, name string) (*catalog.Namespace, error)
 }
 
-// Options are what a [Handler] needs.
+// Options are what the handlers need.
 type Options struct {
 	Router     *Router
 	Namespaces NamespaceGetter
@@ -45,14 +51,12 @@ func NewHandler(options Options) *Handler { return &Handler{Options: options} }
 
 // Handle implements admission.Handler.
 func (h *Handler) Handle(ctx context.Context, request admission.Request) admission.Response {
-	if request.Operation != admissionv1.Create || request.SubResource != "" {
+	if request.Operation != admissionv1.Create || request.SubResource != "" || mirror(&request) {
 		// The runtime of a pod is settled when it is created. A class patch on
 		// anything later is refused by the API server, with the caller's own change.
 		return admission.Allowed("")
 	}
-	// The server cancels the context of requests in flight when it is told to stop.
-	// What was accepted is answered all the same, within the deadline.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.Deadline)
+	ctx, cancel := h.bounded(ctx)
 	defer cancel()
 	started := h.Now()
 	route, err := h.route(ctx, &request)
@@ -62,11 +66,28 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 }
 
 func (h *Handler) route(ctx context.Context, request *admission.Request) (Route, error) {
-	namespace, err := h.Namespaces.Namespace(ctx, request.Namespace)
+	in, err := h.input(ctx, request, request.Object.Raw)
 	if err != nil {
-		return Route{}, &lookupError{namespace: request.Namespace, err: err}
+		return Route{}, err
 	}
-	return h.Router.Route(ctx, policies.Input{
+	return h.Router.Route(ctx, in)
+}
+
+// bounded is the context of one decision. The server cancels the context of requests
+// in flight when it is told to stop; what was accepted is answered all the same,
+// within the deadline.
+func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), o.Deadline)
+}
+
+// input looks the namespace up, by the request: an object that a controller makes has
+// no name yet, and before Kubernetes 1.24 no namespace either.
+func (o *Options) input(ctx context.Context, request *admission.Request, pod []byte) (policies.Input, error) {
+	namespace, err := o.Namespaces.Namespace(ctx, request.Namespace)
+	if err != nil {
+		return policies.Input{}, &lookupError{namespace: request.Namespace, err: err}
+	}
+	return policies.Input{
 		Request: policies.Request{
 			Operation:   string(request.Operation),
 			SubResource: request.SubResource,
@@ -74,17 +95,34 @@ func (h *Handler) route(ctx context.Context, request *admission.Request) (Route,
 			Name:        request.Name,
 			UserInfo:    request.UserInfo,
 			DryRun:      request.DryRun != nil && *request.DryRun,
-			Date:        h.Now().UTC().Format(time.DateOnly),
+			Date:        o.Now().UTC().Format(time.DateOnly),
 		},
 		Namespace: *namespace,
-		Pod:       request.Object.Raw,
-	})
+		Pod:       pod,
+	}, nil
 }
+
+// mirror reports whether a node announces a static pod that it runs already. The
+// annotation alone proves nothing: anyone can write it.
+func mirror(request *admission.Request) bool {
+	if !slices.Contains(request.UserInfo.Groups, nodesGroup) {
+		return false
+	}
+	pod, err := decodePod(request.Object.Raw)
+	if err != nil {
+		return false
+	}
+	_, ok := pod.Metadata.Annotations[corev1.MirrorPodAnnotationKey]
+	return ok
+}
+
+// nodesGroup is the group that the API server gives to kubelets.
+const nodesGroup = "system:nodes"
 
 // log writes one line a decision: errors always, others at verbosity 1. A pod is
 // never logged: its environment holds secrets.
-func (h *Handler) log(request *admission.Request, route *Route, err error) {
-	log := h.Log.WithValues("requestID", request.UID, "namespace", request.Namespace, "name", request.Name,
+func (o *Options) log(request *admission.Request, route *Route, err error) {
+	log := o.Log.WithValues("requestID", request.UID, "namespace", request.Namespace, "name", request.Name,
 		"mode", route.Mode, "policyRevision", route.PolicyRevision)
 	if err != nil {
 		log.Error(err, "admission failed", "kind", classify(err).metric)

@@ -18,6 +18,7 @@ type Metrics struct {
 	duration     *prometheus.HistogramVec
 	policy       *prometheus.GaugeVec
 	exceptions   *prometheus.CounterVec
+	validations  *prometheus.CounterVec
 }
 
 // NewMetrics registers the webhook's metrics.
@@ -49,9 +50,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "runtimeclass_router_exceptions_total",
 			Help: "Pods let in below the floor of their trust level, by the exception of the configuration that covers them.",
 		}, []string{"exception"}),
+		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runtimeclass_router_validations_total",
+			Help: "Final pods and workloads judged, by resource (pods or workloads), mode and outcome: an action, or error. A denied pod was changed after it was routed, or the mutating endpoint was not asked.",
+		}, []string{"resource", "mode", "outcome"}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy, m.exceptions} {
+	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy, m.exceptions, m.validations} {
 		errs = append(errs, registry.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -75,6 +80,15 @@ func (m *Metrics) observe(route *Route, err error, elapsed time.Duration) {
 		}
 	}
 	m.duration.WithLabelValues(outcome).Observe(elapsed.Seconds())
+}
+
+func (m *Metrics) validated(resource string, route *Route, err error) {
+	outcome := string(route.Action)
+	if err != nil {
+		outcome = "error"
+		m.failed(err)
+	}
+	m.validations.WithLabelValues(resource, string(route.Mode), outcome).Inc()
 }
 
 // failed counts an error; a nil Metrics counts nothing.

@@ -83,13 +83,14 @@ func patch(pod *Pod, p placement) []jsonpatch.Operation {
 	return ops
 }
 
-// patchAnnotations makes the pod's annotations say what wanted says.
-func patchAnnotations(pod *Pod, wanted map[string]string) []jsonpatch.Operation {
+// patchAnnotations makes the pod's annotations say what wanted says, and takes one away.
+func patchAnnotations(pod *Pod, wanted map[string]string, unwanted string) []jsonpatch.Operation {
 	all := maps.Clone(pod.Metadata.Annotations)
 	if all == nil {
 		all = map[string]string{}
 	}
 	maps.Copy(all, wanted)
+	delete(all, unwanted)
 	return patchMap("/metadata/annotations", pod.Metadata.Annotations, all)
 }
 

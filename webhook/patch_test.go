@@ -189,7 +189,7 @@ func TestPatchAnnotations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ops := patchAnnotations(decoded, test.wanted)
+			ops := patchAnnotations(decoded, test.wanted, "")
 			if diff := cmp.Diff(parse(t, test.want), parse(t, encode(t, ops))); diff != "" {
 				t.Error(diff)
 			}

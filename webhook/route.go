@@ -44,33 +44,46 @@ type Router struct {
 // Route decides on one pod of a CREATE review. On an error the route carries no more
 // than the mode of the namespace, if it got that far.
 func (r *Router) Route(ctx context.Context, in policies.Input) (Route, error) {
-	snapshot, err := r.Engine.Snapshot()
-	if err != nil {
-		return Route{}, err
-	}
-	route := Route{Mode: modeOf(snapshot.Config(), in.Namespace.Labels), PolicyRevision: snapshot.Revision()}
-
-	pod, err := decodePod(in.Pod)
+	route, d, err := r.decide(ctx, in)
 	if err != nil {
 		return route, err
 	}
-	decision, err := snapshot.Decide(ctx, in)
+	passed, err := guard(d.snapshot, &in, d.pod, &d.Decision)
 	if err != nil {
 		return route, err
 	}
-	passed, err := guard(snapshot, &in, pod, &decision)
-	if err != nil {
+	if err := r.stillThere(passed.class, &d.Decision); err != nil {
 		return route, err
 	}
-	if err := r.stillThere(passed.class, &decision); err != nil {
-		return route, err
-	}
-	complete, err := route.complete(pod, &decision, snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName), passed.class)
+	from := d.snapshot.Catalog().RuntimeClass(d.pod.Spec.RuntimeClassName)
+	complete, err := route.complete(d.pod, &d.Decision, from, passed.class)
 	if err != nil {
 		return route, err
 	}
 	complete.Exception = passed.exception
 	return complete, nil
+}
+
+// decided is what the policy said about a pod, and what it was asked over.
+type decided struct {
+	policies.Decision
+	pod      *Pod
+	snapshot *policies.Snapshot
+}
+
+// decide decodes the pod and asks the policy. The route has the mode and the revision.
+func (r *Router) decide(ctx context.Context, in policies.Input) (Route, decided, error) {
+	snapshot, err := r.Engine.Snapshot()
+	if err != nil {
+		return Route{}, decided{}, err
+	}
+	route := Route{Mode: modeOf(snapshot.Config(), in.Namespace.Labels), PolicyRevision: snapshot.Revision()}
+	pod, err := decodePod(in.Pod)
+	if err != nil {
+		return route, decided{}, err
+	}
+	decision, err := snapshot.Decide(ctx, in)
+	return route, decided{Decision: decision, pod: pod, snapshot: snapshot}, err
 }
 
 // stillThere looks a chosen class up once more, in what the engine knows by now.
@@ -112,7 +125,7 @@ func (route Route) complete(pod *Pod, decision *policies.Decision, from, to *cat
 	}
 	route.Isolation = isolationOf(to)
 	if route.Mode == policies.Enforce {
-		route.Patch = append(ops, patchAnnotations(pod, route.annotations(pod, len(ops) > 0))...)
+		route.Patch = append(ops, patchAnnotations(pod, route.annotations(pod, len(ops) > 0), catalog.AnnotationFallback)...)
 	}
 	return route, nil
 }
@@ -131,7 +144,7 @@ func (route *Route) annotations(pod *Pod, changed bool) map[string]string {
 	claimed := func(key string) bool { _, ok := claims[key]; return ok }
 	silent := !claimed(catalog.AnnotationTrust) && !claimed(catalog.AnnotationReason) && !claimed(catalog.AnnotationPolicyRevision)
 	honest := has(claims, catalog.AnnotationTrust, route.Trust) && has(claims, catalog.AnnotationPolicyRevision, route.PolicyRevision)
-	if !changed && (silent || honest) {
+	if fallback := claimed(catalog.AnnotationFallback); !changed && !fallback && (silent || honest) {
 		return nil
 	}
 	return truth

@@ -14,16 +14,18 @@ type ServerOptions struct {
 	CertDir string
 }
 
-// NewServer returns controller-runtime's webhook server with the endpoint on its
-// path. It stops listening when the context of its Start ends, and returns when what
+// NewServer returns controller-runtime's webhook server with the endpoints on their
+// paths. It stops listening when the context of its Start ends, and returns when what
 // it has accepted is answered.
-func NewServer(options ServerOptions, mutatePod *Endpoint) ctrlwebhook.Server {
+func NewServer(options ServerOptions, endpoints map[string]*Endpoint) ctrlwebhook.Server {
 	server := ctrlwebhook.NewServer(ctrlwebhook.Options{
 		Host:    options.Host,
 		Port:    options.Port,
 		CertDir: options.CertDir,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
 	})
-	server.Register(MutatePodPath, mutatePod)
+	for path, endpoint := range endpoints {
+		server.Register(path, endpoint)
+	}
 	return server
 }

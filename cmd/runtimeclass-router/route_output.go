@@ -151,13 +151,9 @@ func writeYAML(out io.Writer, results []result) error {
 
 // mutated applies the patch to the manifest, for a workload below its template.
 func (r *result) mutated() ([]byte, error) {
-	var prefix string
-	if len(r.path) > 0 {
-		prefix = "/" + strings.Join(r.path, "/")
-	}
 	operations := make([]jsonpatch.Operation, 0, len(r.Patch))
 	for _, op := range r.Patch {
-		op.Path = prefix + op.Path
+		op.Path = r.template.Pointer() + op.Path
 		operations = append(operations, op)
 	}
 	raw, err := json.Marshal(operations)

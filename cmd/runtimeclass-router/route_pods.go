@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,46 +23,30 @@ type result struct {
 	// Err is set where nothing could be decided; Route is then empty.
 	Err   error    `json:"-"`
 	Notes []string `json:"-"`
-	// document and path are the manifest and where in it the pod is.
+	// document and template are the manifest and where in it the pod is.
 	document *catalog.Document
-	path     []string
+	template webhook.Template
 }
 
 func (r result) denied() bool { return r.Action == policies.Deny && r.Mode == policies.Enforce }
-
-// templates are the paths of the pod in each kind that has one, and the kind of the
-// object that owns the pods it makes.
-var templates = map[string]struct{ path, owner string }{
-	"Pod":                   {"", ""},
-	"Deployment":            {"spec.template", "ReplicaSet"},
-	"StatefulSet":           {"spec.template", "StatefulSet"},
-	"DaemonSet":             {"spec.template", "DaemonSet"},
-	"ReplicaSet":            {"spec.template", "ReplicaSet"},
-	"ReplicationController": {"spec.template", "ReplicationController"},
-	"Job":                   {"spec.template", "Job"},
-	"CronJob":               {"spec.jobTemplate.spec.template", "Job"},
-}
 
 // routeManifests routes every pod and workload, in the order of the manifests.
 func routeManifests(ctx context.Context, router *webhook.Router, manifests *catalog.Manifests, namespaces map[string]*catalog.Namespace, now time.Time) []result {
 	results := []result{}
 	for i := range manifests.Documents {
 		document := &manifests.Documents[i]
-		template, ok := templates[document.GVK.Kind]
+		template, ok := webhook.Templates[document.GVK.Kind]
 		if !ok || document.Object == nil {
 			continue
 		}
-		r := result{Kind: document.GVK.Kind, document: document}
-		if template.path != "" {
-			r.path = strings.Split(template.path, ".")
-		}
-		r.route(ctx, router, template.owner, namespaces, now)
+		r := result{Kind: document.GVK.Kind, document: document, template: template}
+		r.route(ctx, router, namespaces, now)
 		results = append(results, r)
 	}
 	return results
 }
 
-func (r *result) route(ctx context.Context, router *webhook.Router, owner string, namespaces map[string]*catalog.Namespace, now time.Time) {
+func (r *result) route(ctx context.Context, router *webhook.Router, namespaces map[string]*catalog.Namespace, now time.Time) {
 	fail := func(err error) {
 		r.Err = fmt.Errorf("%s: document %d: %s %s: %w", r.document.File, r.document.Index, r.Kind, r.Name, err)
 	}
@@ -82,7 +64,7 @@ func (r *result) route(ctx context.Context, router *webhook.Router, owner string
 		namespace = &catalog.Namespace{Name: r.Namespace}
 		r.Notes = append(r.Notes, fmt.Sprintf("%s %s: namespace %s is not among the manifests and counts as without labels", r.Kind, r.Name, r.Namespace))
 	}
-	pod, err := podOf(r.document.Raw, r.path, owner, r.Name)
+	pod, err := r.template.Pod(r.document.Raw, r.Name)
 	if err != nil {
 		fail(err)
 		return
@@ -95,33 +77,4 @@ func (r *result) route(ctx context.Context, router *webhook.Router, owner string
 	if err != nil {
 		fail(err)
 	}
-}
-
-// podOf makes of a workload's template the pod that its controller would create.
-func podOf(raw json.RawMessage, path []string, owner, name string) (json.RawMessage, error) {
-	if len(path) == 0 {
-		return raw, nil
-	}
-	for _, key := range path {
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			return nil, fmt.Errorf("field %s: %w", strings.Join(path, "."), err)
-		}
-		if raw = fields[key]; raw == nil {
-			return nil, fmt.Errorf("field %s is missing", strings.Join(path, "."))
-		}
-	}
-	var pod struct {
-		Metadata map[string]any  `json:"metadata"`
-		Spec     json.RawMessage `json:"spec"`
-	}
-	if err := json.Unmarshal(raw, &pod); err != nil {
-		return nil, fmt.Errorf("field %s: %w", strings.Join(path, "."), err)
-	}
-	if pod.Metadata == nil {
-		pod.Metadata = map[string]any{}
-	}
-	pod.Metadata["generateName"] = name + "-"
-	pod.Metadata["ownerReferences"] = []map[string]any{{"kind": owner, "name": name, "controller": true}}
-	return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": pod.Metadata, "spec": pod.Spec})
 }

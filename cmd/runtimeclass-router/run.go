@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
@@ -32,7 +33,8 @@ type router struct {
 	informers    *informers.Informers
 	manager      ctrl.Manager
 	certificates *certs.Certificates
-	endpoint     *webhook.Endpoint
+	metrics      *webhook.Metrics
+	endpoints    map[string]*webhook.Endpoint
 	server       ctrlwebhook.Server
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
@@ -68,11 +70,10 @@ func newRouter(ctx context.Context, c *config, kube *rest.Config, log logr.Logge
 	if err != nil {
 		return nil, err
 	}
-	counters, err := webhook.NewMetrics(metrics.Registry)
-	if err != nil {
+	if r.metrics, err = webhook.NewMetrics(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	counters.PolicyLoaded(snapshot.Revision())
+	r.metrics.PolicyLoaded(snapshot.Revision())
 	log.Info("policy loaded", "policyRevision", snapshot.Revision(), "files", len(modules))
 
 	if r.informers, err = informers.New(kube, log); err != nil {
@@ -88,15 +89,23 @@ func newRouter(ctx context.Context, c *config, kube *rest.Config, log logr.Logge
 	if r.certificates, err = certs.New(r.manager, c.Certs, log); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
-	r.endpoint = &webhook.Endpoint{Log: log, Handler: webhook.NewHandler(webhook.Options{
+	options := webhook.Options{
 		Router:     &webhook.Router{Engine: r.engine},
 		Namespaces: r.informers,
 		Deadline:   c.Webhook.Deadline.Duration,
-		Metrics:    counters,
+		Metrics:    r.metrics,
 		Log:        log,
 		Now:        time.Now,
-	})}
-	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, CertDir: c.Certs.Directory}, r.endpoint)
+	}
+	r.endpoints = map[string]*webhook.Endpoint{}
+	for path, handler := range map[string]admission.Handler{
+		webhook.MutatePodPath:        webhook.NewHandler(options),
+		webhook.ValidatePodPath:      webhook.NewPodValidator(options),
+		webhook.ValidateWorkloadPath: webhook.NewWorkloadAdvisor(options),
+	} {
+		r.endpoints[path] = &webhook.Endpoint{Handler: handler, Log: log, Metrics: r.metrics}
+	}
+	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, CertDir: c.Certs.Directory}, r.endpoints)
 	return r, errors.Join(
 		r.manager.AddHealthzCheck("ping", healthz.Ping),
 		r.manager.AddReadyzCheck("certificates", r.certificates.Check),
@@ -138,7 +147,9 @@ func (r *router) runServer(ctx, background context.Context) error {
 	defer endServer()
 	defer context.AfterFunc(ctx, func() {
 		r.state.Store(draining)
-		r.endpoint.Drain()
+		for _, endpoint := range r.endpoints {
+			endpoint.Drain()
+		}
 		r.log.Info("draining", "for", r.config.Webhook.Drain.Duration.String())
 		time.AfterFunc(r.config.Webhook.Drain.Duration, endServer)
 	})()

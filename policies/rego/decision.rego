@@ -8,6 +8,7 @@ package router
 
 import data.router.compatibility
 import data.router.custom
+import data.router.debugging
 import data.router.elsewhere
 import data.router.exceptions
 import data.router.selection
@@ -29,6 +30,12 @@ outcome := {"action": "deny", "reasons": sort(custom.denials)} if {
 	count(compatibility.faults) > 0
 } else := {"action": "exempt", "reasons": sort(custom.exemptions)} if {
 	count(custom.exemptions) > 0
+} else := {"action": "deny", "reasons": debugging.reasons} if {
+	debugging.asked
+	selection.sandboxed
+	count(debugging.obstacles) > 0
+} else := {"action": "keep", "reasons": [trust.reason, "an ephemeral container shares the sandbox of its pod"]} if {
+	debugging.asked
 } else := {"action": "exempt", "reasons": [trust.reason, $"{elsewhere.field} sends the pod where no runtime class is honoured"]} if {
 	not selection.sandboxed
 	elsewhere.field

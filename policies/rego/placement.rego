@@ -7,24 +7,32 @@
 #   - data.catalog: schema.catalog
 package router.placement
 
+# The class that the pod has, and the same from the catalog.
+present := input.pod.spec.runtimeClassName if input.pod.spec.runtimeClassName != ""
+
+present_class := class if {
+	some class in data.catalog.runtimeClasses
+	class.name == present
+}
+
 # METADATA
-# title: The class that the pod asks for; an empty name asks for nothing
+# title: The class that the pod asks for
+# description: One that the in-process fallback put in was not asked for.
 # scope: rule
-asked := input.pod.spec.runtimeClassName if input.pod.spec.runtimeClassName != ""
+asked := present if not fallback
+
+fallback if input.pod.metadata.annotations["runtimeclass-router.io/fallback"] == present
 
 # METADATA
 # title: The same from the catalog; undefined where it has none of that name
 # scope: rule
-asked_class := class if {
-	some class in data.catalog.runtimeClasses
-	class.name == asked
-}
+asked_class := present_class if asked
 
 # What of the node selector is the pod's own: the API server merges the selector of
-# a class that was asked for into the pod before any webhook sees it.
+# the class that a pod has into the pod before any webhook sees it.
 own_selector[key] := value if {
 	some key, value in input.pod.spec.nodeSelector
-	not asked_class.nodeSelector[key] == value
+	not present_class.nodeSelector[key] == value
 }
 
 # METADATA

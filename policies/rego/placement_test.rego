@@ -94,3 +94,15 @@ test_both_sides_are_named if {
 	reasons := {mark.reason | some mark in placement.contradictions(numbered)} with input as required([term("generation", "In", ["4"])])
 	reasons == {"every required term contradicts generation=5 of the class"}
 }
+
+test_the_fallbacks_choice_was_not_asked_for if {
+	given := json.patch(
+		fixture.untrusted({"runtimeClassName": "gvisor", "nodeSelector": {"pool": "gvisor"}}),
+		[{"op": "add", "path": "/pod/metadata/annotations", "value": {"runtimeclass-router.io/fallback": "gvisor"}}],
+	)
+	not placement.asked with input as given with data.catalog as fixture.cluster
+	fields(given, fixture.kata_fc) == set()
+	changed := json.patch(given, [{"op": "replace", "path": "/pod/spec/runtimeClassName", "value": "vm"}])
+	asked := placement.asked with input as changed with data.catalog as fixture.cluster
+	asked == "vm"
+}

@@ -1,0 +1,71 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+)
+
+// PodValidator answers the reviews of [ValidatePodPath]: pods as they will be stored,
+// ephemeral containers, and changed labels of running pods.
+type PodValidator struct{ Options }
+
+var _ admission.Handler = (*PodValidator)(nil)
+
+// NewPodValidator returns a validator.
+func NewPodValidator(options Options) *PodValidator { return &PodValidator{Options: options} }
+
+// Handle implements admission.Handler.
+func (v *PodValidator) Handle(ctx context.Context, request admission.Request) admission.Response {
+	switch {
+	case request.Operation == admissionv1.Create && request.SubResource == "" && !mirror(&request):
+		response := v.judge(ctx, &request, func(ctx context.Context, in policies.Input) (Route, error) {
+			return v.Router.Judge(ctx, in)
+		})
+		// What there was to say, the mutating endpoint has said.
+		response.Warnings = nil
+		return response
+	case request.Operation == admissionv1.Update && request.SubResource == "ephemeralcontainers":
+		return v.judge(ctx, &request, func(ctx context.Context, in policies.Input) (Route, error) {
+			return v.Router.JudgeEphemeral(ctx, in, request.OldObject.Raw)
+		})
+	case request.Operation == admissionv1.Update && request.SubResource == "":
+		return admission.Allowed("").WithWarnings(relabelled(&request)...)
+	}
+	return admission.Allowed("")
+}
+
+func (v *PodValidator) judge(ctx context.Context, request *admission.Request, decide func(context.Context, policies.Input) (Route, error)) admission.Response {
+	ctx, cancel := v.bounded(ctx)
+	defer cancel()
+	var route Route
+	in, err := v.input(ctx, request, request.Object.Raw)
+	if err == nil {
+		route, err = decide(ctx, in)
+	}
+	v.Metrics.validated("pods", &route, err)
+	v.log(request, &route, err)
+	return respond(&route, err)
+}
+
+// relabelled warns whoever changes a label that settled the runtime of a running pod.
+// It needs no look-up: an update is never held up.
+func relabelled(request *admission.Request) []string {
+	before, errBefore := decodePod(request.OldObject.Raw)
+	after, errAfter := decodePod(request.Object.Raw)
+	if errBefore != nil || errAfter != nil {
+		return nil
+	}
+	var warnings []string
+	for _, label := range []string{catalog.LabelTrust, catalog.LabelProfile} {
+		if was, is := before.Metadata.Labels[label], after.Metadata.Labels[label]; was != is {
+			warnings = append(warnings, fmt.Sprintf("runtimeclass-router: label %s changed from %q to %q: the runtime of a running pod does not follow; delete the pod to have it routed anew", label, was, is))
+		}
+	}
+	return warnings
+}

@@ -41,29 +41,16 @@ func newRouter(t testing.TB) (*Router, map[string]*catalog.Namespace) {
 func TestFixtures(t *testing.T) {
 	t.Parallel()
 	router, namespaces := newRouter(t)
-	files, err := filepath.Glob(filepath.Join(fixtures, "*", "pod.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no fixtures: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+	for name, fixture := range fixturePods(t) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			manifests, err := catalog.ReadManifests([]string{file}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw := manifests.Documents[0].Raw
-			var head struct{ Metadata struct{ Namespace string } }
-			if err := json.Unmarshal(raw, &head); err != nil {
-				t.Fatal(err)
-			}
-			namespace := namespaces[head.Metadata.Namespace]
+			namespace := namespaces[fixture.namespace]
 			if namespace == nil {
-				t.Fatalf("the cluster of the fixtures has no namespace %q", head.Metadata.Namespace)
+				t.Fatalf("the cluster of the fixtures has no namespace %q", fixture.namespace)
 			}
-			route := mustRoute(t, router, namespace, raw)
-			checkPatch(t, router, namespace, raw, route.Patch)
-			compareGolden(t, filepath.Join(filepath.Dir(file), "route.json"), route)
+			route := mustRoute(t, router, namespace, fixture.pod)
+			checkPatch(t, router, namespace, fixture.pod, route.Patch)
+			compareGolden(t, filepath.Join(fixtures, name, "route.json"), route)
 		})
 	}
 }
@@ -165,4 +152,31 @@ func outside(t *testing.T, pod json.RawMessage) map[string]any {
 		delete(metadata, "annotations")
 	}
 	return object
+}
+
+type fixturePod struct {
+	namespace string
+	pod       json.RawMessage
+}
+
+// fixturePods are the pods of the fixtures, by their names.
+func fixturePods(t testing.TB) map[string]fixturePod {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(fixtures, "*", "pod.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no fixtures: %v", err)
+	}
+	pods := map[string]fixturePod{}
+	for _, file := range files {
+		manifests, err := catalog.ReadManifests([]string{file}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var head struct{ Metadata struct{ Namespace string } }
+		if err := json.Unmarshal(manifests.Documents[0].Raw, &head); err != nil {
+			t.Fatal(err)
+		}
+		pods[filepath.Base(filepath.Dir(file))] = fixturePod{namespace: head.Metadata.Namespace, pod: manifests.Documents[0].Raw}
+	}
+	return pods
 }

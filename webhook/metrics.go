@@ -19,6 +19,7 @@ type Metrics struct {
 	policy       *prometheus.GaugeVec
 	exceptions   *prometheus.CounterVec
 	validations  *prometheus.CounterVec
+	reloads      *prometheus.CounterVec
 }
 
 // NewMetrics registers the webhook's metrics.
@@ -54,9 +55,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "runtimeclass_router_validations_total",
 			Help: "Final pods and workloads judged, by resource (pods or workloads), mode and outcome: an action, or error. A denied pod was changed after it was routed, or the mutating endpoint was not asked.",
 		}, []string{"resource", "mode", "outcome"}),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runtimeclass_router_config_reloads_total",
+			Help: "Changes of the configuration or the policy's files, by outcome: success, or error, after which the last good one stays in force.",
+		}, []string{"outcome"}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy, m.exceptions, m.validations} {
+	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy, m.exceptions, m.validations, m.reloads} {
 		errs = append(errs, registry.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -66,6 +71,15 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 func (m *Metrics) PolicyLoaded(revision string) {
 	m.policy.Reset()
 	m.policy.WithLabelValues(revision).Set(1)
+}
+
+// Reloaded counts a change of the configuration that was applied, or was not.
+func (m *Metrics) Reloaded(err error) {
+	outcome := "success"
+	if err != nil {
+		outcome = "error"
+	}
+	m.reloads.WithLabelValues(outcome).Inc()
 }
 
 func (m *Metrics) observe(route *Route, err error, elapsed time.Duration) {

@@ -40,6 +40,7 @@ type Informers struct {
 	namespaces cache.GenericLister
 	live       metadata.Interface
 
+	pulse   *pulse
 	synced  []cache.InformerSynced
 	changed chan struct{} // of size 1: a second signal says nothing new
 	log     logr.Logger
@@ -48,6 +49,8 @@ type Informers struct {
 // New prepares informers for the cluster that config reaches; nothing is asked of
 // it before [Informers.Run].
 func New(config *rest.Config, log logr.Logger) (*Informers, error) {
+	pulse := &pulse{now: time.Now, last: map[string]time.Time{}}
+	config = pulse.wrap(config)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
@@ -60,6 +63,7 @@ func New(config *rest.Config, log logr.Logger) (*Informers, error) {
 		typed:    kinformers.NewSharedInformerFactoryWithOptions(client, 0, kinformers.WithTransform(strip)),
 		metadata: metadatainformer.NewSharedInformerFactoryWithOptions(meta, 0, metadatainformer.WithTransform(strip)),
 		live:     meta,
+		pulse:    pulse,
 		changed:  make(chan struct{}, 1),
 		log:      log,
 	}
@@ -134,6 +138,19 @@ func (i *Informers) Synced() bool {
 	return true
 }
 
+// Check returns an error while what is known cannot be trusted: before everything has
+// been read once, and when a watch has been silent for longer than the API server's
+// bookmarks allow.
+func (i *Informers) Check() error {
+	if !i.Synced() {
+		return ErrNotSynced
+	}
+	return i.pulse.check()
+}
+
+// WatchAges returns how long ago each watch heard an event or a bookmark, by resource.
+func (i *Informers) WatchAges() map[string]time.Duration { return i.pulse.ages() }
+
 // Catalog builds the catalog of what is known now.
 func (i *Informers) Catalog() (*catalog.Catalog, error) {
 	classes, err := i.classes.List(labels.Everything())
@@ -148,7 +165,7 @@ func (i *Informers) Catalog() (*catalog.Catalog, error) {
 }
 
 // ErrNotSynced is returned while the watches have not caught up.
-var ErrNotSynced = errors.New("namespaces have not been read yet")
+var ErrNotSynced = errors.New("the cluster has not been read yet")
 
 // Namespace returns a namespace's metadata, from the cache and, where it is missing
 // there, from the API server: a pod can arrive before the event of its namespace.

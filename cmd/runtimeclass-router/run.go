@@ -27,7 +27,9 @@ import (
 
 // router is the running product.
 type router struct {
-	config       *config
+	config *config
+	// load reads the configuration anew, flags laid over the file.
+	load         func() (*config, error)
 	log          logr.Logger
 	engine       *policies.Engine
 	informers    *informers.Informers
@@ -49,16 +51,20 @@ const (
 )
 
 // serve runs the product until ctx ends.
-func serve(ctx context.Context, c *config, kube *rest.Config, log logr.Logger) error {
-	r, err := newRouter(ctx, c, kube, log)
+func serve(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger) error {
+	r, err := newRouter(ctx, load, kube, log)
 	if err != nil {
 		return err
 	}
 	return r.run(ctx)
 }
 
-func newRouter(ctx context.Context, c *config, kube *rest.Config, log logr.Logger) (*router, error) {
-	r := &router{config: c, log: log, engine: policies.NewEngine(), catalogApplied: make(chan struct{})}
+func newRouter(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger) (*router, error) {
+	c, err := load()
+	if err != nil {
+		return nil, err
+	}
+	r := &router{config: c, load: load, log: log, engine: policies.NewEngine(), catalogApplied: make(chan struct{})}
 	modules, err := c.modules()
 	if err != nil {
 		return nil, err
@@ -78,6 +84,9 @@ func newRouter(ctx context.Context, c *config, kube *rest.Config, log logr.Logge
 
 	if r.informers, err = informers.New(kube, log); err != nil {
 		return nil, err
+	}
+	if err := metrics.Registry.Register(webhook.NewWatchCollector(r.informers.WatchAges)); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	if r.manager, err = ctrl.NewManager(kube, ctrl.Options{
 		Logger:                 log,
@@ -109,6 +118,7 @@ func newRouter(ctx context.Context, c *config, kube *rest.Config, log logr.Logge
 	return r, errors.Join(
 		r.manager.AddHealthzCheck("ping", healthz.Ping),
 		r.manager.AddReadyzCheck("certificates", r.certificates.Check),
+		r.manager.AddReadyzCheck("watches", func(*http.Request) error { return r.informers.Check() }),
 		r.manager.AddReadyzCheck("serving", r.checkServing),
 	)
 }
@@ -122,6 +132,7 @@ func (r *router) run(ctx context.Context) error {
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return r.manager.Start(background) })
 	group.Go(func() error { return r.informers.Run(background, r.applyCatalog) })
+	group.Go(func() error { return r.watchConfig(background) })
 	group.Go(func() error {
 		defer stop()
 		return r.runServer(ctx, background)

@@ -30,20 +30,27 @@ service account.`,
 		Example: `  runtimeclass-router serve --config /etc/runtimeclass-router/config.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadConfig(file)
+			load := func() (*config, error) {
+				c, err := loadConfig(file)
+				if err != nil {
+					return nil, err
+				}
+				for name, set := range map[string]func(){
+					"port":       func() { c.Webhook.Port = flags.port },
+					"cert-dir":   func() { c.Certs.Directory = flags.certDir },
+					"log-level":  func() { c.Log.Level = flags.level },
+					"log-format": func() { c.Log.Format = flags.format },
+					"policy-dir": func() { c.Policies.Directory = flags.policy },
+				} {
+					if cmd.Flags().Changed(name) {
+						set()
+					}
+				}
+				return c, nil
+			}
+			c, err := load()
 			if err != nil {
 				return err
-			}
-			for name, set := range map[string]func(){
-				"port":       func() { c.Webhook.Port = flags.port },
-				"cert-dir":   func() { c.Certs.Directory = flags.certDir },
-				"log-level":  func() { c.Log.Level = flags.level },
-				"log-format": func() { c.Log.Format = flags.format },
-				"policy-dir": func() { c.Policies.Directory = flags.policy },
-			} {
-				if cmd.Flags().Changed(name) {
-					set()
-				}
 			}
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("configuration: %w", err)
@@ -55,7 +62,7 @@ service account.`,
 			if err != nil {
 				return fmt.Errorf("find the cluster: %w", err)
 			}
-			return serve(cmd.Context(), c, kube, log)
+			return serve(cmd.Context(), load, kube, log)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the configuration file")

@@ -31,7 +31,7 @@ func textOf(t *testing.T, paths ...string) string {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`runtimeclass_router_[a-z_]+`)
-	counted := set(name.FindAllString(readFile(t, "webhook/metrics.go"), -1))
+	counted := set(append(name.FindAllString(readFile(t, "webhook/metrics.go"), -1), name.FindAllString(readFile(t, "webhook/watches.go"), -1)...))
 	listed := set(name.FindAllString(textOf(t, "docs/admins.md"), -1))
 	if len(counted) == 0 {
 		t.Fatal("no metric found in webhook/metrics.go")

@@ -65,7 +65,7 @@ func (c *Certificates) Wait(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("wait for certificates: %w (last: %v)", context.Cause(ctx), err)
+			return fmt.Errorf("wait for certificates: %w (last: %w)", context.Cause(ctx), err)
 		}
 		if reason := err.Error(); reason != logged {
 			c.log.Info("waiting for certificates", "reason", reason)
@@ -73,7 +73,7 @@ func (c *Certificates) Wait(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for certificates: %w (last: %v)", context.Cause(ctx), err)
+			return fmt.Errorf("wait for certificates: %w (last: %w)", context.Cause(ctx), err)
 		case <-ticker.C:
 		}
 	}

@@ -98,7 +98,7 @@ func testResults(ctx context.Context, parsed map[string]*ast.Module, config Conf
 	for _, option := range with {
 		runner = option(runner)
 	}
-	stream, err := runner.Run(ctx, parsed)
+	stream, err := runner.SetModules(parsed).RunTests(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("compile policy tests: %w", err)
 	}

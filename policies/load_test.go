@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -87,7 +88,7 @@ test_it if data.router.custom.denials == {"no"} with input.pod.metadata.labels a
 		t.Fatal(err)
 	}
 	engine := NewEngine()
-	if _, err := engine.Snapshot(); err != ErrNotLoaded {
+	if _, err := engine.Snapshot(); !errors.Is(err, ErrNotLoaded) {
 		t.Errorf("an engine without a policy: %v", err)
 	}
 	if err := engine.Load(t.Context(), all, DefaultConfig()); err != nil {

@@ -58,15 +58,12 @@ func (a *WorkloadAdvisor) route(ctx context.Context, template Template, request 
 // fresh reports whether the pod template is new: a workload is updated for its
 // replicas far more often than for its template.
 func fresh(template Template, request *admission.Request) bool {
-	switch request.Operation {
-	case admissionv1.Create:
-		return true
-	case admissionv1.Update:
-		before, errBefore := template.of(request.OldObject.Raw)
-		after, errAfter := template.of(request.Object.Raw)
-		return errBefore != nil || errAfter != nil || !bytes.Equal(before, after)
+	if request.Operation != admissionv1.Update {
+		return request.Operation == admissionv1.Create
 	}
-	return false
+	before, errBefore := template.of(request.OldObject.Raw)
+	after, errAfter := template.of(request.Object.Raw)
+	return errBefore != nil || errAfter != nil || !bytes.Equal(before, after)
 }
 
 // advice says what the pods of a workload will get, and nothing where that is what

@@ -65,7 +65,7 @@ func supersedes(own, class corev1.Toleration) bool {
 	if equality.Semantic.DeepEqual(own, class) {
 		return true
 	}
-	if own.Key != class.Key && !(own.Key == "" && own.Operator == corev1.TolerationOpExists) {
+	if own.Key != class.Key && (own.Key != "" || own.Operator != corev1.TolerationOpExists) {
 		return false
 	}
 	if own.Effect != class.Effect && own.Effect != "" {

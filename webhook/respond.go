@@ -95,14 +95,14 @@ func respond(route *Route, err error) admission.Response {
 
 func respondError(route *Route, err error) admission.Response {
 	fate := classify(err)
-	if route.Mode == policies.Enforce || route.Mode == "" || fate.code == http.StatusBadRequest {
-		return refuse(fate.code, fate.reason, err.Error())
-	}
 	response := admission.Allowed("")
-	response.AuditAnnotations = map[string]string{"mode": string(route.Mode), "error": oneLine(err.Error())}
-	if route.Mode == policies.Warn {
+	switch {
+	case route.Mode == policies.Enforce || route.Mode == "" || fate.code == http.StatusBadRequest:
+		response = refuse(fate.code, fate.reason, err.Error())
+	case route.Mode == policies.Warn:
 		response.Warnings = prefixed([]string{"in mode enforce this pod would be refused: " + err.Error()})
 	}
+	response.AuditAnnotations = map[string]string{"mode": string(route.Mode), "error": oneLine(err.Error())}
 	return response
 }
 
@@ -112,10 +112,10 @@ func (route *Route) foretell(response *admission.Response) {
 		return
 	}
 	why := strings.Join(route.Reasons, "; ")
-	switch {
-	case route.Action == policies.Deny:
+	switch route.Action {
+	case policies.Deny:
 		response.Warnings = append(response.Warnings, "in mode enforce this pod would be denied: "+why)
-	case route.Action == policies.Route:
+	case policies.Route:
 		response.Warnings = append(response.Warnings, fmt.Sprintf("in mode enforce this pod would run under runtime class %q: %s", route.RuntimeClassName, why))
 	}
 	response.Warnings = append(response.Warnings, route.Warnings...)

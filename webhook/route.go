@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -125,7 +126,7 @@ func (route Route) complete(pod *Pod, decision *policies.Decision, from, to *cat
 	}
 	route.Isolation = isolationOf(to)
 	if route.Mode == policies.Enforce {
-		route.Patch = append(ops, patchAnnotations(pod, route.annotations(pod, len(ops) > 0), catalog.AnnotationFallback)...)
+		route.Patch = slices.Concat(ops, patchAnnotations(pod, route.annotations(pod, len(ops) > 0), catalog.AnnotationFallback))
 	}
 	return route, nil
 }

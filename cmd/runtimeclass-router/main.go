@@ -12,19 +12,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() {
+func main() { os.Exit(execute()) }
+
+// execute returns the exit status.
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		var exit exitError
-		if !errors.As(err, &exit) {
-			exit = exitError{code: 1, err: err}
-		}
-		if exit.err != nil {
-			fmt.Fprintln(os.Stderr, "error:", exit.err)
-		}
-		os.Exit(exit.code)
+	err := newCommand().ExecuteContext(ctx)
+	if err == nil {
+		return 0
 	}
+	var exit exitError
+	if !errors.As(err, &exit) {
+		exit = exitError{code: 1, err: err}
+	}
+	if exit.err != nil {
+		fmt.Fprintln(os.Stderr, "error:", exit.err)
+	}
+	return exit.code
 }
 
 // exitError ends the process with a status other than 1; err may be nil where all

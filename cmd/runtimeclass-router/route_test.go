@@ -143,8 +143,8 @@ func TestRouteFormats(t *testing.T) {
 func withoutRevision(out string) string {
 	lines := strings.Split(out, "\n")
 	for i, line := range lines {
-		if strings.Contains(line, "policy-revision") {
-			lines[i] = line[:strings.Index(line, "policy-revision")] + "policy-revision REVISION"
+		if before, _, ok := strings.Cut(line, "policy-revision"); ok {
+			lines[i] = before + "policy-revision REVISION"
 		} else if i > 0 && strings.Contains(lines[i-1], "~1policy-revision") {
 			lines[i] = strings.Repeat(" ", 8) + `"value": "REVISION"`
 		}

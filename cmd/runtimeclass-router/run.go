@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
@@ -37,7 +36,7 @@ type router struct {
 	certificates *certs.Certificates
 	metrics      *webhook.Metrics
 	endpoints    map[string]*webhook.Endpoint
-	server       ctrlwebhook.Server
+	server       *webhook.Server
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
 	state          atomic.Int32
@@ -114,7 +113,7 @@ func newRouter(ctx context.Context, load func() (*config, error), kube *rest.Con
 	} {
 		r.endpoints[path] = &webhook.Endpoint{Handler: handler, Log: log, Metrics: r.metrics}
 	}
-	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, CertDir: c.Certs.Directory}, r.endpoints)
+	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, CertDir: c.Certs.Directory, Log: log}, r.endpoints)
 	return r, errors.Join(
 		r.manager.AddHealthzCheck("ping", healthz.Ping),
 		r.manager.AddReadyzCheck("certificates", r.certificates.Check),
@@ -201,5 +200,5 @@ func (r *router) checkServing(request *http.Request) error {
 	case draining:
 		return errors.New("draining")
 	}
-	return r.server.StartedChecker()(request)
+	return r.server.Check(request)
 }

@@ -21,7 +21,7 @@ func (cp *ControlPlane) startScheduler(ctx context.Context) error {
 // which no pod can be created there.
 func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
 	ca := filepath.Join(cp.Dir, "ca.crt")
-	if err := os.WriteFile(ca, cp.plane.APIServer.SecureServing.CA, 0o600); err != nil {
+	if err := os.WriteFile(ca, cp.plane.APIServer.CA, 0o600); err != nil {
 		return err
 	}
 	err := cp.startServer(ctx, ControllerManager,

@@ -39,24 +39,26 @@ type Router struct {
 	exited                     chan error
 }
 
-// newRouter prepares the process: the chart's configuration, with the certificate
-// and the addresses of this machine, and a kubeconfig of the chart's ServiceAccount.
-func (s *Stack) newRouter(ctx context.Context, binary, certDir string, ca []byte, ports []int) (*Router, error) {
-	config, err := s.chartConfig(ctx)
+// NewRouter prepares another process like [Stack.Router] on other ports. The API
+// server does not call it, and the caller starts and stops it. Its name is that of
+// its log and of its files in the scratch folder.
+func (s *Stack) NewRouter(ctx context.Context, name string) (*Router, error) {
+	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
 	}
-	config["webhook"].(map[string]any)["host"] = "127.0.0.1"
-	config["webhook"].(map[string]any)["port"] = ports[0]
-	config["metrics"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[1])}
-	config["health"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[2])}
-	config["certs"] = map[string]any{"mode": "directory", "directory": certDir}
-	raw, err := yaml.Marshal(config)
+	return s.newRouter(ctx, name, ports)
+}
+
+// newRouter prepares the process: the chart's configuration, with the certificate
+// and the addresses of this machine, and a kubeconfig of the chart's ServiceAccount.
+func (s *Stack) newRouter(ctx context.Context, name string, ports []int) (*Router, error) {
+	config, err := s.routerConfig(ctx, ports)
 	if err != nil {
-		return nil, fmt.Errorf("encode the configuration: %w", err)
+		return nil, err
 	}
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(ca) {
+	if !pool.AppendCertsFromPEM(s.certificate) {
 		return nil, errors.New("the webhook's certificate cannot be read")
 	}
 	r := &Router{
@@ -64,15 +66,63 @@ func (s *Stack) newRouter(ctx context.Context, binary, certDir string, ca []byte
 		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]),
 		HealthURL:  fmt.Sprintf("http://127.0.0.1:%d", ports[2]),
 		HTTP:       &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}},
-		Log:        filepath.Join(s.Dir, "runtimeclass-router.log"),
-		binary:     binary,
-		config:     filepath.Join(s.Dir, "router.yaml"),
-		kubeconfig: filepath.Join(s.Dir, "router.kubeconfig"),
+		Log:        filepath.Join(s.Dir, name+".log"),
+		binary:     s.binary,
+		config:     filepath.Join(s.Dir, name+".yaml"),
+		kubeconfig: filepath.Join(s.Dir, name+".kubeconfig"),
 	}
-	if err := os.WriteFile(r.config, raw, 0o600); err != nil {
+	if err := os.WriteFile(r.config, config, 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
 	return r, s.writeServiceAccountKubeconfig(ctx, r.kubeconfig)
+}
+
+// routerConfig is the chart's configuration file, fit for a process outside of the
+// cluster. The chart's policy files, which its pods mount, are written to a folder.
+func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
+	files, err := s.chartFiles(ctx, "config")
+	if err != nil {
+		return nil, err
+	}
+	raw, ok := files["config.yaml"]
+	if !ok {
+		return nil, fmt.Errorf("the chart made no ConfigMap with a config.yaml in namespace %s", Namespace)
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal([]byte(raw), &config); err != nil {
+		return nil, fmt.Errorf("the chart's config.yaml: %w", err)
+	}
+	section(config, "webhook")["host"] = "127.0.0.1"
+	section(config, "webhook")["port"] = ports[0]
+	config["metrics"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[1])}
+	config["health"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[2])}
+	config["certs"] = map[string]any{"mode": "directory", "directory": s.certDir()}
+	policies, err := s.chartFiles(ctx, "policies")
+	if err != nil {
+		return nil, err
+	}
+	if policies != nil {
+		dir := filepath.Join(s.Dir, "policies")
+		if err := writeFiles(dir, policies); err != nil {
+			return nil, fmt.Errorf("write the policy: %w", err)
+		}
+		section(config, "policies")["directory"] = dir
+	}
+	encoded, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	return encoded, nil
+}
+
+// section returns an object of the configuration, made where it is missing.
+func section(config map[string]any, name string) map[string]any {
+	if object, ok := config[name].(map[string]any); ok {
+		return object
+	}
+	object := map[string]any{}
+	config[name] = object
+	return object
 }
 
 func (s *Stack) writeServiceAccountKubeconfig(ctx context.Context, path string) error {
@@ -113,7 +163,15 @@ func (r *Router) Start(ctx context.Context) error {
 	exited := make(chan error, 1)
 	r.exited = exited
 	process := r.process
-	go func() { exited <- process.Wait() }()
+	release, err := tether(process.Process.Pid)
+	if err != nil {
+		return errors.Join(err, process.Process.Kill(), process.Wait())
+	}
+	go func() {
+		err := process.Wait()
+		release()
+		exited <- err
+	}()
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-exited:

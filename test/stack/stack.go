@@ -15,6 +15,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
@@ -35,6 +36,9 @@ type Options struct {
 	Cluster []string
 	// Values are laid over the chart's, under what this package sets itself.
 	Values map[string]any
+	// ConfigureAPIServer, if not nil, changes the API server's flags; see
+	// [controlplane.Options].
+	ConfigureAPIServer func(*envtest.Arguments)
 }
 
 // Stack is the product on a control plane. Only Stop ends it.
@@ -45,7 +49,9 @@ type Stack struct {
 	// Router is the webhook.
 	Router *Router
 
-	root string // of the source
+	root        string // of the source
+	binary      string // of the product
+	certificate []byte // of every router, its own CA
 }
 
 // Scheme knows the kinds that are used here.
@@ -72,11 +78,16 @@ func Start(ctx context.Context, options Options) (_ *Stack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.Start(ctx, controlplane.Options{Progress: options.Progress, Scheduler: true, ControllerManager: true})
+	plane, err := controlplane.Start(ctx, controlplane.Options{
+		Progress:           options.Progress,
+		Scheduler:          true,
+		ControllerManager:  true,
+		ConfigureAPIServer: options.ConfigureAPIServer,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{ControlPlane: plane, root: root}
+	s := &Stack{ControlPlane: plane, root: root, binary: binary}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Stop())
@@ -92,22 +103,21 @@ func Start(ctx context.Context, options Options) (_ *Stack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	var key []byte
+	s.certificate, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}
-	certDir := filepath.Join(plane.Dir, "webhook-tls")
-	if err := errors.Join(os.MkdirAll(certDir, 0o700), os.WriteFile(filepath.Join(certDir, "tls.crt"), certificate, 0o600),
-		os.WriteFile(filepath.Join(certDir, "tls.key"), key, 0o600)); err != nil {
+	if err := writeFiles(s.certDir(), map[string]string{"tls.crt": string(s.certificate), "tls.key": string(key)}); err != nil {
 		return nil, fmt.Errorf("write the certificate: %w", err)
 	}
 	fmt.Fprintln(options.Progress, "installing the chart")
 	url := fmt.Sprintf("https://127.0.0.1:%d%s", ports[0], webhook.MutatePodPath)
-	if err := s.install(ctx, options.Values, url, certificate); err != nil {
+	if err := s.install(ctx, options.Values, url, s.certificate); err != nil {
 		return nil, err
 	}
 	fmt.Fprintln(options.Progress, "starting the webhook")
-	if s.Router, err = s.newRouter(ctx, binary, certDir, certificate, ports); err != nil {
+	if s.Router, err = s.newRouter(ctx, Release, ports); err != nil {
 		return nil, err
 	}
 	if err := s.Router.Start(ctx); err != nil {
@@ -115,6 +125,9 @@ func Start(ctx context.Context, options Options) (_ *Stack, err error) {
 	}
 	return s, s.waitLive(ctx)
 }
+
+// CABundle is what verifies the certificate of every router, as PEM.
+func (s *Stack) CABundle() []byte { return s.certificate }
 
 // Stop ends everything.
 func (s *Stack) Stop() error {
@@ -152,22 +165,30 @@ func (s *Stack) install(ctx context.Context, values map[string]any, url string, 
 	return err
 }
 
-// chartConfig is the configuration file that the chart rendered.
-func (s *Stack) chartConfig(ctx context.Context) (map[string]any, error) {
-	var maps corev1.ConfigMapList
-	if err := s.Client.List(ctx, &maps, client.InNamespace(Namespace)); err != nil {
-		return nil, fmt.Errorf("list config maps: %w", err)
+// chartFiles returns the data of the chart's ConfigMap of that name after the
+// release's, and nil where the chart made none.
+func (s *Stack) chartFiles(ctx context.Context, name string) (map[string]string, error) {
+	var files corev1.ConfigMap
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Release + "-" + name}, &files)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return nil, fmt.Errorf("read what the chart configures: %w", err)
 	}
-	for _, m := range maps.Items {
-		if raw, ok := m.Data["config.yaml"]; ok {
-			var config map[string]any
-			if err := yaml.Unmarshal([]byte(raw), &config); err != nil {
-				return nil, fmt.Errorf("config map %s: %w", m.Name, err)
-			}
-			return config, nil
+	return files.Data, nil
+}
+
+func (s *Stack) certDir() string { return filepath.Join(s.Dir, "webhook-tls") }
+
+// writeFiles writes files by name, and the directory that they are in.
+func writeFiles(dir string, files map[string]string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
 		}
 	}
-	return nil, fmt.Errorf("the chart made no ConfigMap with a config.yaml in namespace %s", Namespace)
+	return nil
 }
 
 func freePorts(n int) ([]int, error) {

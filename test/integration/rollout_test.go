@@ -1,0 +1,160 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
+	"github.com/runtimeclass-router/runtimeclass-router/webhook"
+)
+
+// The API server, which keeps its connections, is led to the replacement.
+func TestReplacementUnderLoadFailsNoPod(t *testing.T) {
+	t.Parallel()
+	const creators = 8
+	n := untrusted(t)
+	old, replacement := startRouter(t, "rollout-old"), startRouter(t, "rollout-new")
+	address := newService(t, old, replacement)
+	// Beside the stack's own webhook, and before it.
+	registerWebhook(t, n, "aa-rollout-"+n.name, "https://"+address+webhook.MutatePodPath, shared.CABundle(), ifNeeded)
+	poll(t, func(context.Context) (bool, error) {
+		n.dryRun(newPod())
+		return decisions(t, old) > 0, nil
+	}, func() string { return "the API server does not call the webhook" })
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+
+	var created atomic.Int64
+	var running sync.WaitGroup
+	t.Cleanup(running.Wait) // also after a failure: the load ends with t.Context
+	for range creators {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				// Not ctx: a call that is in flight when it ends counts as well.
+				pod, err := clients.CoreV1().Pods(n.name).Create(t.Context(), newPod(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				if t.Context().Err() != nil {
+					return
+				}
+				if err != nil || classOf(pod) != "gvisor" {
+					t.Errorf("create pod: class %q, error %v", classOf(pod), err)
+				}
+				created.Add(1)
+			}
+		})
+	}
+	more := func(by int64) {
+		t.Helper()
+		want := created.Load() + by
+		poll(t, func(context.Context) (bool, error) { return created.Load() >= want, nil },
+			func() string { return fmt.Sprintf("%d pods, want %d", created.Load(), want) })
+	}
+	more(5 * creators)
+	before := decisions(t, old)
+	if err := old.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Wait(); err != nil {
+		t.Errorf("the process ended with %v", err)
+	}
+	more(5 * creators)
+	stop()
+	running.Wait()
+	t.Logf("%d pods; %v decisions of the old process before it was told to end, %v of the new one", created.Load(), before, decisions(t, replacement))
+	if before == 0 || decisions(t, replacement) == 0 {
+		t.Error("the load did not reach both processes")
+	}
+}
+
+func decisions(t *testing.T, router *stack.Router) float64 {
+	t.Helper()
+	sum := 0.0
+	for series, value := range seriesOf(t, router) {
+		if strings.HasPrefix(series, "runtimeclass_router_decisions_total{") {
+			sum += value
+		}
+	}
+	return sum
+}
+
+// newService does what a Service does for its Pods, and returns its address: a new
+// connection goes to the first that is ready, and connections stay where they are.
+func newService(t *testing.T, routers ...*stack.Router) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	t.Cleanup(func() {
+		stop()
+		_ = listener.Close() // it ends the loop that accepts
+		serving.Wait()
+	})
+	// The probe of a kubelet, and the time that the endpoints take to follow.
+	var ready atomic.Pointer[stack.Router]
+	ready.Store(routers[0])
+	serving.Go(func() {
+		for ctx.Err() == nil {
+			for _, router := range routers {
+				if status(ctx, router.HealthURL+"/readyz") == http.StatusOK {
+					ready.Store(router)
+					break
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	serving.Go(func() {
+		for {
+			front, err := listener.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			serving.Go(func() { relay(ctx, front, strings.TrimPrefix(ready.Load().URL, "https://")) })
+		}
+	})
+	return listener.Addr().String()
+}
+
+// relay copies both ways until either side or ctx ends.
+func relay(ctx context.Context, front net.Conn, address string) {
+	defer front.Close()
+	var dialer net.Dialer
+	back, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return // the front's end says so
+	}
+	defer back.Close()
+	ended := make(chan struct{}, 2)
+	for _, pair := range [][2]net.Conn{{front, back}, {back, front}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			ended <- struct{}{}
+		}()
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}

@@ -187,6 +187,32 @@ func (r *Router) Start(ctx context.Context) error {
 	return nil
 }
 
+// Configure writes the process's configuration file anew, as edit leaves it. A running
+// process notices by itself.
+func (r *Router) Configure(edit func(config map[string]any)) error {
+	raw, err := os.ReadFile(r.config)
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	config := map[string]any{}
+	if err := yaml.Unmarshal(raw, &config); err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	edit(config)
+	if raw, err = yaml.Marshal(config); err != nil {
+		return fmt.Errorf("encode the configuration: %w", err)
+	}
+	return os.WriteFile(r.config, raw, 0o600)
+}
+
+// Command is the product's command line, with the rights of an administrator's
+// kubeconfig where it asks a cluster.
+func (s *Stack) Command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, s.binary, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.KubeconfigPath)
+	return command
+}
+
 func (r *Router) healthy(ctx context.Context, path string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.HealthURL+path, nil)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 const (
 	propertySeed     = 20240817
 	propertyCatalogs = 16
-	propertyPods     = 250 // for each catalog
+	propertyPods     = 60 // for each catalog
 )
 
 // dice generates objects.

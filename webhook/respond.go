@@ -121,11 +121,28 @@ func (route *Route) foretell(response *admission.Response) {
 	response.Warnings = append(response.Warnings, route.Warnings...)
 }
 
+// maxMessage is what is left of a message after the controllers and events that pass
+// it on: an Event's note holds 1024 bytes.
+const maxMessage = 1000
+
+// brief cuts a message that is too long between two reasons, and says so.
+func brief(message string) string {
+	const more = "; and more, which runtimeclass-router route -f lists"
+	if len(message) < maxMessage {
+		return message
+	}
+	cut := message[:maxMessage-len(more)-1]
+	if i := strings.LastIndex(cut, "; "); i > 0 {
+		cut = cut[:i]
+	}
+	return strings.ToValidUTF8(cut, "") + more
+}
+
 // refuse answers with a status whose message is one line: controllers cut at the
 // first newline.
 func refuse(code int32, reason metav1.StatusReason, message string) admission.Response {
 	response := admission.Denied("")
-	response.Result = &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: "runtimeclass-router: " + oneLine(message)}
+	response.Result = &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: brief("runtimeclass-router: " + oneLine(message))}
 	return response
 }
 

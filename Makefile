@@ -10,7 +10,8 @@ GOTEST := $(TOOL) gotestsum --format testname --hide-summary=skipped --
 RACE   := $(if $(shell command -v gcc clang),-race)
 
 # The layers of tests. What is not in LAYER_REAL needs nothing but Go.
-LAYER_REAL := ./test/controlplane/... ./test/integration/... ./test/chart/... ./catalog/informers/...
+LAYER_REAL := ./test/controlplane/... ./test/integration/... ./test/chart/... \
+              ./test/guards/... ./test/conformance/cluster/... ./catalog/informers/...
 LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL))")
 
 .PHONY: help
@@ -50,9 +51,13 @@ test-real: controlplane ## Tests on a real API server: informers, chart, integra
 controlplane: ## Build etcd, the Kubernetes control plane, kubectl and helm into the user's cache
 	@echo "control plane in $$(go run ./test/controlplane/build)"
 
+.PHONY: conformance
+conformance: ## Send pods as public projects make them through real API servers, and write docs/conformance.md anew
+	go run ./test/conformance/report -o docs/conformance.md
+
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (default 1m)
-	@for target in FuzzRoute FuzzReview; do go test ./webhook -run '^$$' -fuzz "^$$target$$" -fuzztime "$${FUZZTIME:-1m}"; done
+	@for target in FuzzRoute FuzzMutatePod; do go test ./webhook -run '^$$' -fuzz "^$$target$$" -fuzztime "$${FUZZTIME:-1m}"; done
 
 ##: change
 

@@ -40,6 +40,8 @@ type RuntimeClass struct {
 	UserNamespaces bool `json:"userNamespaces"`
 	// RecursiveReadOnlyMounts: the same for mounts with recursiveReadOnly: Enabled.
 	RecursiveReadOnlyMounts bool `json:"recursiveReadOnlyMounts"`
+	// Autoscaled is set by the label availability=autoscaled.
+	Autoscaled bool `json:"-"`
 	// Notes say what is odd about the class, a label that is ignored for
 	// instance. They do not influence decisions.
 	Notes []string `json:"-"`
@@ -51,7 +53,7 @@ type Catalog struct {
 	RuntimeClasses []RuntimeClass `json:"runtimeClasses"`
 
 	byName   map[string]*RuntimeClass
-	pools    map[string][]string // classes by node
+	nodes    map[string]nodeFacts
 	revision string
 }
 
@@ -66,7 +68,7 @@ func Build(classes []*nodev1.RuntimeClass, nodes []*corev1.Node) *Catalog {
 	for i := range c.RuntimeClasses {
 		c.byName[c.RuntimeClasses[i].Name] = &c.RuntimeClasses[i]
 	}
-	c.pools = pools(c.RuntimeClasses, nodes)
+	c.nodes = factsOf(c.RuntimeClasses, nodes)
 	c.revision = c.digest()
 	return c
 }
@@ -93,7 +95,8 @@ func newRuntimeClass(class *nodev1.RuntimeClass, nodes []*corev1.Node) RuntimeCl
 		maps.Copy(rc.NodeSelector, class.Scheduling.NodeSelector)
 		rc.Tolerations = append(rc.Tolerations, class.Scheduling.Tolerations...)
 	}
-	rc.PoolReady = class.Labels[LabelAvailability] == "autoscaled" || poolReady(&rc, nodes)
+	rc.Autoscaled = class.Labels[LabelAvailability] == "autoscaled"
+	rc.PoolReady = rc.Autoscaled || poolReady(&rc, nodes)
 	rc.Everywhere = everywhere(&rc, nodes)
 	rc.UserNamespaces, rc.RecursiveReadOnlyMounts = features(&rc, nodes)
 	return rc
@@ -101,10 +104,6 @@ func newRuntimeClass(class *nodev1.RuntimeClass, nodes []*corev1.Node) RuntimeCl
 
 // RuntimeClass returns the class of that name, and nil where there is none.
 func (c *Catalog) RuntimeClass(name string) *RuntimeClass { return c.byName[name] }
-
-// Pools returns the classes, by name, whose pool the node is in. It is no part of the
-// revision: whoever asks does so about one node, and reads the answer.
-func (c *Catalog) Pools(node string) []string { return slices.Clone(c.pools[node]) }
 
 // Revision is a digest of everything that a decision can read. Two catalogs with
 // one revision decide alike, so a node's heartbeat does not change it.

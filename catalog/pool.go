@@ -57,12 +57,7 @@ func offers(node *corev1.Node, handler string) bool {
 }
 
 func selects(selector map[string]string, node *corev1.Node) bool {
-	for key, value := range selector {
-		if has, ok := node.Labels[key]; !ok || has != value {
-			return false
-		}
-	}
-	return true
+	return carries(node.Labels, selector)
 }
 
 // tolerates reports whether a pod with these tolerations may be bound to the
@@ -106,18 +101,4 @@ func features(rc *RuntimeClass, nodes []*corev1.Node) (userNamespaces, recursive
 		}
 	}
 	return any && userNamespaces, any && recursiveReadOnlyMounts
-}
-
-// pools lists, for each node, the classes whose scheduling admits it and whose handler
-// it offers, whether it is ready or not.
-func pools(classes []RuntimeClass, nodes []*corev1.Node) map[string][]string {
-	byNode := map[string][]string{}
-	for _, node := range nodes {
-		for i := range classes {
-			if inPool(&classes[i], node) {
-				byNode[node.Name] = append(byNode[node.Name], classes[i].Name)
-			}
-		}
-	}
-	return byNode
 }

@@ -36,10 +36,48 @@ type Input struct {
 }
 
 // Node is what policies read as input.node: facts about the node that a pod names in
-// spec.nodeName. It has no class for other pods.
+// spec.nodeName, and about those that its node selector admits.
 type Node struct {
 	// RuntimeClasses are the classes whose pool the node is in.
 	RuntimeClasses []string `json:"runtimeClasses"`
+	// Reports: the node is known, and says which handlers it offers.
+	Reports bool `json:"reports"`
+	// Fits is there for a pod with a node selector of its own: the classes in whose pool
+	// a ready node carries those labels today.
+	Fits []string `json:"fits,omitempty"`
+	// Selects: the pod has a node selector of its own, and Fits tells about it.
+	Selects bool `json:"selects"`
+}
+
+// nodeOf answers what a decision may ask about nodes for this one pod.
+func nodeOf(c *catalog.Catalog, pod map[string]any) Node {
+	spec, _ := pod["spec"].(map[string]any)
+	bound, _ := spec["nodeName"].(string)
+	node := Node{RuntimeClasses: c.Pools(bound), Reports: c.Reports(bound)}
+	own := ownSelector(c, spec)
+	if len(own) > 0 {
+		node.Selects, node.Fits = true, c.Fits(own)
+	}
+	return node
+}
+
+// ownSelector is the pod's node selector without what the API server merged in for the
+// class that the pod has.
+func ownSelector(c *catalog.Catalog, spec map[string]any) map[string]string {
+	selector, _ := spec["nodeSelector"].(map[string]any)
+	name, _ := spec["runtimeClassName"].(string)
+	class := c.RuntimeClass(name)
+	own := map[string]string{}
+	for key, value := range selector {
+		value, _ := value.(string)
+		if class != nil {
+			if merged, ok := class.NodeSelector[key]; ok && merged == value {
+				continue
+			}
+		}
+		own[key] = value
+	}
+	return own
 }
 
 // value builds the input document. Two things of the pod are left out:
@@ -76,7 +114,7 @@ func (in *Input) value(c *catalog.Catalog) (ast.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("namespace: %w", err)
 	}
-	node, err := ast.InterfaceToValue(Node{RuntimeClasses: c.Pools(boundTo(pod))})
+	node, err := ast.InterfaceToValue(nodeOf(c, pod))
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
@@ -86,13 +124,6 @@ func (in *Input) value(c *catalog.Catalog) (ast.Value, error) {
 		ast.Item(ast.InternedTerm("pod"), ast.NewTerm(podValue)),
 		ast.Item(ast.InternedTerm("namespace"), ast.NewTerm(namespace)),
 	), nil
-}
-
-// boundTo is the node that the pod names itself; "" where it leaves the choice.
-func boundTo(pod map[string]any) string {
-	spec, _ := pod["spec"].(map[string]any)
-	name, _ := spec["nodeName"].(string)
-	return name
 }
 
 // Where the API server mounts the service account's token, and how it names the

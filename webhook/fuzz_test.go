@@ -73,8 +73,8 @@ func FuzzRoute(f *testing.F) {
 	})
 }
 
-// FuzzReview: whatever a body looks like, the answer is a well-formed review.
-func FuzzReview(f *testing.F) {
+// FuzzMutatePod: whatever a body looks like, the answer is a well-formed review.
+func FuzzMutatePod(f *testing.F) {
 	for _, seed := range podSeeds() {
 		if len(seed) > 0 {
 			f.Add(review("untrusted", seed))

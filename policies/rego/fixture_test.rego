@@ -34,7 +34,7 @@ trusted(spec) := asked(spec, {"runtimeclass-router.io/trust": "trusted"}, {})
 
 asked(spec, namespace_labels, pod_labels) := {
 	"request": {"operation": "CREATE", "namespace": "ns", "date": "2026-01-01"},
-	"node": {"runtimeClasses": []},
+	"node": {"runtimeClasses": [], "reports": true, "selects": false},
 	"namespace": {"name": "ns", "labels": namespace_labels, "annotations": {}},
 	"pod": {
 		"apiVersion": "v1",

@@ -7,6 +7,8 @@
 #   - data.catalog: schema.catalog
 package router.placement
 
+import data.router.trust
+
 # The class that the pod has, and the same from the catalog.
 present := input.pod.spec.runtimeClassName if input.pod.spec.runtimeClassName != ""
 
@@ -56,11 +58,30 @@ node_name(class) := {mark |
 	bound := input.pod.spec.nodeName
 	bound != ""
 	not class.name in input.node.runtimeClasses
+	not doubted(class)
 	mark := {
 		"field": "spec.nodeName",
 		"reason": $"node \"{bound}\" is not in the pool of the class",
 		"hint": "leave nodeName to the scheduler",
 	}
+}
+
+# A node that is not known, or whose kubelet does not say what it offers, gets the
+# benefit of the doubt where no floor depends on it, as it does from class.everywhere.
+doubted(class) if {
+	trust.level.floor == "host-kernel"
+	not input.node.reports
+	class.everywhere
+	count(class.nodeSelector) == 0
+}
+
+# METADATA
+# title: Whether no ready node of the class's pool carries the pod's own selector today
+# description: A node that does may come, so this rules nothing out.
+# scope: rule
+unmet(class) if {
+	input.node.selects
+	not class.name in object.get(input.node, "fits", [])
 }
 
 # The controller of a DaemonSet does not see a selector that is added to its pods, and

@@ -106,3 +106,21 @@ test_the_fallbacks_choice_was_not_asked_for if {
 	asked := placement.asked with input as changed with data.catalog as fixture.cluster
 	asked == "vm"
 }
+
+test_the_benefit_of_the_doubt if {
+	bare := object.union(object.remove(fixture.crun, ["nodeSelector"]), {"nodeSelector": {}})
+	silent := {"node": {"runtimeClasses": [], "reports": false, "selects": false}}
+	fields(object.union(fixture.trusted({"nodeName": "n"}), silent), bare) == set()
+	fields(object.union(fixture.untrusted({"nodeName": "n"}), silent), bare) == {"spec.nodeName"}
+	fields(object.union(fixture.trusted({"nodeName": "n"}), silent), fixture.crun) == {"spec.nodeName"}
+	fields(fixture.trusted({"nodeName": "n"}), bare) == {"spec.nodeName"}
+}
+
+selecting(fits) := object.union(fixture.untrusted({"nodeSelector": {"disk": "ssd"}}), {"node": {"selects": true, "fits": fits}})
+
+test_what_no_node_meets_today if {
+	placement.unmet(fixture.gvisor) with input as selecting(["kata-fc"])
+	not placement.unmet(fixture.gvisor) with input as selecting(["gvisor"])
+	not placement.unmet(fixture.gvisor) with input as fixture.untrusted({})
+	placement.unmet(fixture.gvisor) with input as object.union(selecting([]), {"node": {"selects": true}})
+}

@@ -90,6 +90,7 @@ rank(class) := [waiting(class), marked(class)]
 
 waiting(class) := 0 if {
 	class.poolReady
+	not placement.unmet(class)
 } else := 1
 
 marked(class) := 0 if {
@@ -174,12 +175,22 @@ passed_over(class) := sort(obstacles(class))[0].field if {
 	count(obstacles(class)) > 0
 } else := "no node is ready" if {
 	not class.poolReady
+} else := "no node carries the pod's selector" if {
+	placement.unmet(class)
 } else := sort(compatibility.marks(class, "prefer"))[0].field
 
 warnings contains $"no node of runtime class {class.name} is ready: the pod waits until one is" if {
 	some class in chosen
 	sandboxed
 	not class.poolReady
+}
+
+warnings contains $"no ready node of runtime class {class.name} carries the pod's node selector ({keys}): the pod waits until one does" if {
+	some class in chosen
+	sandboxed
+	class.poolReady
+	placement.unmet(class)
+	keys := concat(", ", [$"{key}={value}" | some key, value in placement.own_selector])
 }
 
 warnings contains $"{mark.field} under runtime class {class.name}: {mark.reason}; {mark.hint}" if {

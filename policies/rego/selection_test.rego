@@ -187,3 +187,15 @@ test_a_profile_that_a_level_does_not_list if {
 	labels := {"runtimeclass-router.io/trust": "trusted"}
 	choice(fixture.asked({}, labels, {"runtimeclass-router.io/workload-profile": "syscall-heavy"})) == route("crun")
 }
+
+test_a_selector_that_no_node_meets_orders_last_and_warns if {
+	asked := object.union(fixture.untrusted({"nodeSelector": {"disk": "ssd"}}), {"node": {"selects": true, "fits": ["kata-fc"]}})
+	choice(asked) == route("kata-fc")
+	reason := selection.choice.reason with input as asked with data.catalog as fixture.cluster
+	contains(reason, "(gvisor: no node carries the pod's selector)")
+	nowhere := object.union(asked, {"node": {"selects": true, "fits": []}})
+	choice(nowhere) == route("gvisor")
+	warnings := selection.warnings with input as nowhere with data.catalog as fixture.cluster
+	some warning in warnings
+	contains(warning, "no ready node of runtime class gvisor carries the pod's node selector (disk=ssd)")
+}

@@ -36,7 +36,9 @@ const (
 			"extra": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}}},
 		"dryRun": {"type": "boolean"}, "date": {"type": "string"}}}`
 	nodeSchema = `{"type": "object", "additionalProperties": false, "properties": {
-		"runtimeClasses": {"type": "array", "items": {"type": "string"}}}}`
+		"runtimeClasses": {"type": "array", "items": {"type": "string"}},
+		"reports": {"type": "boolean"}, "selects": {"type": "boolean"},
+		"fits": {"type": "array", "items": {"type": "string"}}}}`
 	namespaceSchema = `{"type": "object", "additionalProperties": false, "properties": {
 		"name": {"type": "string"},
 		"labels": {"type": "object", "additionalProperties": {"type": "string"}},

@@ -10,7 +10,7 @@ import (
 
 // narrowed is a manager whose configuration asks for less. The rotator makes its
 // cache from it, without a way to say that one Secret and one webhook configuration
-// are all it needs.
+// of each kind are all it needs.
 type narrowed struct {
 	manager.Manager
 	config *rest.Config
@@ -25,8 +25,9 @@ func (n narrowed) GetConfig() *rest.Config { return n.config }
 // Secrets of its namespace.
 func narrow(mgr manager.Manager, o *Options) manager.Manager {
 	names := map[string]string{
-		"/api/v1/namespaces/" + o.Namespace + "/secrets":                      o.SecretName,
-		"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": o.WebhookConfiguration,
+		"/api/v1/namespaces/" + o.Namespace + "/secrets":                        o.SecretName,
+		"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   o.WebhookConfiguration,
+		"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": o.WebhookConfiguration,
 	}
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -11,10 +11,10 @@ import (
 type Mode string
 
 const (
-	// Self: the product makes the certificate, injects its CA into the webhook
+	// Self means that the product makes the certificate, injects its CA into the webhook
 	// configuration, and renews both.
 	Self Mode = "self"
-	// Directory: someone else puts the pair into the directory, and its CA into the
+	// Directory means that someone else puts the pair into the directory, and its CA into the
 	// webhook configuration.
 	Directory Mode = "directory"
 )
@@ -35,8 +35,9 @@ type Options struct {
 	SecretName string `json:"secretName"`
 	// ServiceName names the Service that the certificate is for.
 	ServiceName string `json:"serviceName"`
-	// WebhookConfiguration names the MutatingWebhookConfiguration whose caBundle is
-	// kept in step.
+	// WebhookConfiguration names the MutatingWebhookConfiguration and the
+	// ValidatingWebhookConfiguration whose caBundles are kept in step. Both must
+	// exist.
 	WebhookConfiguration string `json:"webhookConfiguration"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -32,8 +33,19 @@ func TestPublished(t *testing.T) {
 	}
 	configuration := func(bundles ...[]byte) client.Object {
 		c := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "pods"}}
-		for _, bundle := range bundles {
+		for i, bundle := range bundles {
 			c.Webhooks = append(c.Webhooks, admissionregistrationv1.MutatingWebhook{
+				Name:         fmt.Sprint(i),
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: bundle},
+			})
+		}
+		return c
+	}
+	validating := func(bundles ...[]byte) client.Object {
+		c := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "pods"}}
+		for i, bundle := range bundles {
+			c.Webhooks = append(c.Webhooks, admissionregistrationv1.ValidatingWebhook{
+				Name:         fmt.Sprint(i),
 				ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: bundle},
 			})
 		}
@@ -44,16 +56,19 @@ func TestPublished(t *testing.T) {
 		objects []client.Object
 		want    string // "" is published
 	}{
-		"published":           {mounted, []client.Object{secret(mounted), configuration(mounted.cert)}, ""},
-		"no secret":           {mounted, []client.Object{configuration(mounted.cert)}, "get secret"},
-		"stale mount":         {mounted, []client.Object{secret(other), configuration(other.cert)}, "not yet what is mounted"},
-		"no configuration":    {mounted, []client.Object{secret(mounted)}, "get webhook configuration"},
-		"no webhooks":         {mounted, []client.Object{secret(mounted), configuration()}, "no webhooks"},
-		"not injected":        {mounted, []client.Object{secret(mounted), configuration(nil)}, "no certificate"},
-		"other CA":            {mounted, []client.Object{secret(mounted), configuration(other.cert)}, "unknown authority"},
-		"one of two":          {mounted, []client.Object{secret(mounted), configuration(mounted.cert, nil)}, "no certificate"},
-		"two CAs in a bundle": {mounted, []client.Object{secret(mounted), configuration(append(other.cert, mounted.cert...))}, ""},
-		"for another Service": {misnamed, []client.Object{secret(misnamed), configuration(misnamed.cert)}, "valid for"},
+		"published":           {mounted, []client.Object{secret(mounted), configuration(mounted.cert), validating(mounted.cert)}, ""},
+		"no secret":           {mounted, []client.Object{configuration(mounted.cert), validating(mounted.cert)}, "get secret"},
+		"stale mount":         {mounted, []client.Object{secret(other), configuration(other.cert), validating(mounted.cert)}, "not yet what is mounted"},
+		"no configuration":    {mounted, []client.Object{secret(mounted)}, "get mutating webhook configuration"},
+		"no validating one":   {mounted, []client.Object{secret(mounted), configuration(mounted.cert)}, "get validating webhook configuration"},
+		"validating, none":    {mounted, []client.Object{secret(mounted), configuration(mounted.cert), validating()}, "no webhooks"},
+		"validating, not yet": {mounted, []client.Object{secret(mounted), configuration(mounted.cert), validating(mounted.cert, nil)}, "validating webhook 1"},
+		"no webhooks":         {mounted, []client.Object{secret(mounted), configuration(), validating(mounted.cert)}, "no webhooks"},
+		"not injected":        {mounted, []client.Object{secret(mounted), configuration(nil), validating(mounted.cert)}, "no certificate"},
+		"other CA":            {mounted, []client.Object{secret(mounted), configuration(other.cert), validating(mounted.cert)}, "unknown authority"},
+		"one of two":          {mounted, []client.Object{secret(mounted), configuration(mounted.cert, nil), validating(mounted.cert)}, "no certificate"},
+		"two CAs in a bundle": {mounted, []client.Object{secret(mounted), configuration(append(other.cert, mounted.cert...)), validating(mounted.cert)}, ""},
+		"for another Service": {misnamed, []client.Object{secret(misnamed), configuration(misnamed.cert), validating(misnamed.cert)}, "valid for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

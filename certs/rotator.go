@@ -12,7 +12,7 @@ const owner = "runtimeclass-router"
 func (o *Options) dnsName() string { return o.ServiceName + "." + o.Namespace + ".svc" }
 
 // addRotator adds to mgr a rotator that keeps the Secret and the webhook
-// configuration in step. As shipped by cert-controller, a CA lives ten years and a
+// configurations in step. As shipped by cert-controller, a CA lives ten years and a
 // leaf one, and each is renewed 90 days before its end.
 func addRotator(mgr manager.Manager, o *Options) error {
 	return rotator.AddRotator(narrow(mgr, o), &rotator.CertRotator{
@@ -27,8 +27,11 @@ func addRotator(mgr manager.Manager, o *Options) error {
 			o.ServiceName,
 		},
 		// Closed by the rotator, and it must not be nil; Wait asks more than it says.
-		IsReady:    make(chan struct{}),
-		Webhooks:   []rotator.WebhookInfo{{Name: o.WebhookConfiguration, Type: rotator.Mutating}},
+		IsReady: make(chan struct{}),
+		Webhooks: []rotator.WebhookInfo{
+			{Name: o.WebhookConfiguration, Type: rotator.Mutating},
+			{Name: o.WebhookConfiguration, Type: rotator.Validating},
+		},
 		FieldOwner: owner,
 		// Every replica must become ready, leader or not. Two that write at once are
 		// told apart by the resource version: the loser reads again and finds a pair.

@@ -27,6 +27,9 @@ type Exception struct {
 	Until string `json:"until"`
 }
 
+// lastDay keeps days within what Rego counts in nanoseconds, which end in 2262.
+var lastDay = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // Applies reports whether the exception covers a pod with that service account and
 // those labels on a UTC day, written as Until is.
 func (e *Exception) Applies(namespace, serviceAccount string, labels map[string]string, date string) bool {
@@ -61,8 +64,11 @@ func (e *Exception) validate(path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("namespaces").Index(i), namespace, fault))
 		}
 	}
-	if _, err := time.Parse(time.DateOnly, e.Until); err != nil {
+	switch until, err := time.Parse(time.DateOnly, e.Until); {
+	case err != nil:
 		errs = append(errs, field.Invalid(path.Child("until"), e.Until, `want a day, such as "2030-12-31"`))
+	case until.After(lastDay):
+		errs = append(errs, field.Invalid(path.Child("until"), e.Until, "an exception is for a time: want a day before "+lastDay.Format(time.DateOnly)))
 	}
 	return errs
 }

@@ -42,12 +42,12 @@ func TestExceptionFaultsAreNamed(t *testing.T) {
 	if errs := c.Validate(field.NewPath("router")); len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
-	c.Exceptions = []Exception{good, good, {Namespaces: []string{"team-*"}, Until: "2030-13-01"}, {}}
+	c.Exceptions = []Exception{good, good, {Namespaces: []string{"team-*"}, Until: "2030-13-01"}, {Until: "2999-12-31"}}
 	got := c.Validate(field.NewPath("router")).ToAggregate().Error()
 	for _, want := range []string{
 		"exceptions[1].name: Duplicate", "exceptions[2].name: Required", "exceptions[2].owner: Required", "exceptions[2].ticket: Required",
 		"exceptions[2].reason: Required", "exceptions[2].runtimeClassName: Required", `exceptions[2].namespaces[0]: Invalid value: "team-*"`,
-		`exceptions[2].until: Invalid value: "2030-13-01"`, "exceptions[3].namespaces: Required",
+		`exceptions[2].until: Invalid value: "2030-13-01"`, "exceptions[3].namespaces: Required", `exceptions[3].until: Invalid value: "2999-12-31"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %q in\n%s", want, got)

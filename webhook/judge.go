@@ -17,6 +17,14 @@ import (
 // sandboxed level that is not as it was routed is denied, and the reason names what
 // differs. Nothing is patched.
 func (r *Router) Judge(ctx context.Context, in policies.Input) (Route, error) {
+	snapshot, err := r.Engine.Snapshot()
+	if err != nil {
+		return Route{}, err
+	}
+	if mode := modeOf(snapshot.Config(), in.Namespace.Labels); mode != policies.Enforce {
+		// Nothing is refused here, and what there was to say the mutating endpoint has said.
+		return Route{Action: policies.Keep, Mode: mode, PolicyRevision: snapshot.Revision()}, nil
+	}
 	route, d, err := r.decide(ctx, in)
 	if err != nil {
 		return route, err
@@ -85,8 +93,8 @@ func (r *Router) JudgeEphemeral(ctx context.Context, in policies.Input, old json
 	return route, nil
 }
 
-// onlyAdded is the pod with its labels, its class and those ephemeral containers that
-// old has not.
+// onlyAdded is the pod with its labels, its class, those ephemeral containers that old
+// has not, and the volumes that they mount.
 func onlyAdded(pod, old json.RawMessage) (json.RawMessage, error) {
 	type object struct {
 		APIVersion string `json:"apiVersion"`
@@ -98,6 +106,7 @@ func onlyAdded(pod, old json.RawMessage) (json.RawMessage, error) {
 			RuntimeClassName    string            `json:"runtimeClassName,omitempty"`
 			Containers          []map[string]any  `json:"containers"`
 			EphemeralContainers []json.RawMessage `json:"ephemeralContainers,omitempty"`
+			Volumes             []json.RawMessage `json:"volumes,omitempty"`
 		} `json:"spec"`
 	}
 	var after, before object
@@ -111,6 +120,35 @@ func onlyAdded(pod, old json.RawMessage) (json.RawMessage, error) {
 		there[string(container)] = true
 	}
 	after.Spec.EphemeralContainers = slices.DeleteFunc(after.Spec.EphemeralContainers, func(container json.RawMessage) bool { return there[string(container)] })
+	mounted := mounts(after.Spec.EphemeralContainers)
+	after.Spec.Volumes = slices.DeleteFunc(after.Spec.Volumes, func(volume json.RawMessage) bool { return !mounted[nameOf(volume)] })
 	after.Spec.Containers = []map[string]any{{"name": "running"}}
 	return json.Marshal(after)
+}
+
+// mounts are the names of the volumes that containers mount.
+func mounts(containers []json.RawMessage) map[string]bool {
+	names := map[string]bool{}
+	for _, raw := range containers {
+		var container struct {
+			VolumeMounts []json.RawMessage `json:"volumeMounts"`
+		}
+		if json.Unmarshal(raw, &container) != nil {
+			continue // what cannot be read mounts nothing; the policy sees the container itself
+		}
+		for _, mount := range container.VolumeMounts {
+			names[nameOf(mount)] = true
+		}
+	}
+	return names
+}
+
+func nameOf(raw json.RawMessage) string {
+	var named struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(raw, &named) != nil {
+		return ""
+	}
+	return named.Name
 }

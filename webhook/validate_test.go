@@ -113,6 +113,8 @@ func TestEphemeralContainers(t *testing.T) {
 		"beside one that is there already":   {"untrusted", routed, privileged, privileged + "," + strings.Replace(plain, "debugger", "second", 1), false},
 		"namespace relabelled":               {"untrusted", "", "", plain, false},
 		"namespace relabelled, host network": {"untrusted", `"hostNetwork": true`, "", plain, false},
+		"a window to the host":               {"untrusted", routed + `, "volumes": [{"name": "h", "hostPath": {"path": "/srv"}}]`, "", strings.Replace(plain, "}", `, "volumeMounts": [{"name": "h", "mountPath": "/h"}]}`, 1), true},
+		"a window that it does not use":      {"untrusted", routed + `, "volumes": [{"name": "h", "hostPath": {"path": "/srv"}}]`, "", plain, false},
 		"namespace relabelled, privileged":   {"untrusted", `"runtimeClassName": "crun"`, "", privileged, true},
 	}
 	validator := newValidator(t)
@@ -126,7 +128,7 @@ func TestEphemeralContainers(t *testing.T) {
 			if got.Allowed == test.denied {
 				t.Errorf("got %+v", got)
 			}
-			if test.denied && !strings.Contains(got.Result.Message, "spec.ephemeralContainers[0].securityContext.privileged") {
+			if test.denied && !strings.Contains(got.Result.Message, "spec.ephemeralContainers[0].securityContext.privileged") && !strings.Contains(got.Result.Message, "spec.volumes[0].hostPath") {
 				t.Errorf("the field is not named: %s", got.Result.Message)
 			}
 		})

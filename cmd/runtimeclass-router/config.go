@@ -13,6 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
@@ -30,12 +31,14 @@ var defaultConfig []byte
 type config struct {
 	metav1.TypeMeta `json:",inline"`
 
-	Webhook  webhookConfig  `json:"webhook"`
-	Metrics  endpointConfig `json:"metrics"`
-	Health   endpointConfig `json:"health"`
-	Certs    certs.Options  `json:"certs"`
-	Log      logConfig      `json:"log"`
-	Policies policiesConfig `json:"policies"`
+	Webhook webhookConfig  `json:"webhook"`
+	Metrics endpointConfig `json:"metrics"`
+	Health  endpointConfig `json:"health"`
+	Certs   certs.Options  `json:"certs"`
+	// Guards say where the parameters of the in-process guards are written.
+	Guards   backstop.Options `json:"guards"`
+	Log      logConfig        `json:"log"`
+	Policies policiesConfig   `json:"policies"`
 	// Router is laid over the policy's own defaults; see [policies.ParseConfig].
 	Router json.RawMessage `json:"router"`
 
@@ -107,6 +110,7 @@ func (c *config) lay(layer []byte) error {
 func (c *config) validate() error {
 	errs := c.router.Validate(field.NewPath("router"))
 	errs = append(errs, c.Certs.Validate(field.NewPath("certs"))...)
+	errs = append(errs, c.Guards.Validate(field.NewPath("guards"))...)
 	hook := field.NewPath("webhook")
 	if c.Webhook.Port < 1 || c.Webhook.Port > 65535 {
 		errs = append(errs, field.Invalid(hook.Child("port"), c.Webhook.Port, "must be from 1 to 65535"))

@@ -70,7 +70,7 @@ func (r *router) reload(ctx context.Context) error {
 // needsRestart reports whether sections differ that are read only at the start.
 func needsRestart(running, given *config) bool {
 	return running.Webhook != given.Webhook || running.Metrics != given.Metrics || running.Health != given.Health ||
-		running.Certs != given.Certs || running.Log != given.Log
+		running.Certs != given.Certs || running.Guards != given.Guards || running.Log != given.Log
 }
 
 // fingerprint is a digest of all that a reload would read, or the error of reading it.

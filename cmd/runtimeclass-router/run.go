@@ -17,6 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
@@ -37,6 +38,7 @@ type router struct {
 	metrics      *webhook.Metrics
 	endpoints    map[string]*webhook.Endpoint
 	server       *webhook.Server
+	guards       *backstop.Writer // nil where no ConfigMap is configured
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
 	state          atomic.Int32
@@ -97,6 +99,11 @@ func newRouter(ctx context.Context, load func() (*config, error), kube *rest.Con
 	if r.certificates, err = certs.New(r.manager, c.Certs, log); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
+	if c.Guards.ConfigMap != "" {
+		if r.guards, err = backstop.NewWriter(kube, c.Guards, r.inForce, log); err != nil {
+			return nil, fmt.Errorf("parameters of the guards: %w", err)
+		}
+	}
 	options := webhook.Options{
 		Router:     &webhook.Router{Engine: r.engine},
 		Namespaces: r.informers,
@@ -131,6 +138,7 @@ func (r *router) run(ctx context.Context) error {
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return r.manager.Start(background) })
 	group.Go(func() error { return r.informers.Run(background, r.applyCatalog) })
+	group.Go(func() error { return r.runGuards(background) })
 	group.Go(func() error { return r.watchConfig(background) })
 	group.Go(func() error {
 		defer stop()
@@ -178,6 +186,9 @@ func unlessEnded(ctx context.Context, err error) error {
 func (r *router) applyCatalog(ctx context.Context, c *catalog.Catalog) error {
 	if err := r.engine.SetCatalog(ctx, c); err != nil {
 		return err
+	}
+	if r.guards != nil {
+		r.guards.Changed()
 	}
 	for _, class := range c.RuntimeClasses {
 		for _, note := range class.Notes {

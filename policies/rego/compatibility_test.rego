@@ -105,6 +105,8 @@ test_rules_and_rows_agree if {
 test_host_path_below_is_by_whole_names if {
 	denied_rule("/proc") == "host-tracing"
 	denied_rule("/proc/sys") == "host-tracing"
+	denied_rule("//proc/./") == "host-tracing"
+	denied_rule("/") == "host-path"
 	denied_rule("/process") == "host-path"
 	denied_rule("/dev") == "host-device"
 	denied_rule("/developers") == "host-path"

@@ -100,7 +100,7 @@ host_path_rule(volume) := "host-tracing" if {
 } else := "host-socket" if {
 	volume.hostPath.type in {"Socket", "FIFO"}
 } else := "allowed-host-path" if {
-	volume.hostPath.path in data.config.allowedHostPaths
+	clean(volume.hostPath.path) in data.config.allowedHostPaths
 	every container in containers {
 		every mount in object.get(container, "volumeMounts", []) {
 			read_only(mount, volume.name)
@@ -110,8 +110,11 @@ host_path_rule(volume) := "host-tracing" if {
 
 below(path, roots) if {
 	some root in roots
-	startswith($"{path}/", $"{root}/")
+	startswith($"{clean(path)}/", $"{root}/")
 }
+
+# A path as the kernel reads it: //proc/. is /proc.
+clean(path) := concat("/", array.concat([""], [part | some part in split(path, "/"); not part in {"", "."}]))
 
 read_only(mount, name) if mount.name != name
 

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -47,6 +48,11 @@ func (c *cluster) certificates(t *testing.T) {
 		_, configuration := c.published(t)
 		if len(configuration.Webhooks[0].ClientConfig.CABundle) == 0 {
 			return fmt.Errorf("caBundle is empty")
+		}
+		for _, webhook := range c.validating(t).Webhooks {
+			if !bytes.Equal(webhook.ClientConfig.CABundle, configuration.Webhooks[0].ClientConfig.CABundle) {
+				return fmt.Errorf("caBundle of %s is another", webhook.Name)
+			}
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,7 +19,7 @@ import (
 )
 
 // installed are the values that the chart is installed with.
-const installed = `{runtimeClasses: {create: true}, policies: {files: {custom.rego: "package router.custom\n"}}}`
+const installed = `{webhook: {failurePolicy: Ignore}, runtimeClasses: {create: true}, policies: {files: {custom.rego: "package router.custom\n"}}}`
 
 // cluster is an API server with the administrator's client, and what is installed.
 type cluster struct {
@@ -62,8 +63,10 @@ func TestCluster(t *testing.T) {
 		{"permissions", (*cluster).permissions},
 		{"certificates", (*cluster).certificates},
 		{"upgrade keeps the certificate", (*cluster).upgrade},
+		{"guards read the parameters", (*cluster).guarded},
 		{"uninstall", (*cluster).uninstall},
 		{"reinstall", (*cluster).install},
+		{"guards read the parameters anew", (*cluster).guarded},
 		{"uninstall again", (*cluster).uninstall},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(c, t) }) {
@@ -137,6 +140,8 @@ func (c *cluster) restricted(t *testing.T) {
 // upgrade changes the configuration after the certificate was made.
 func (c *cluster) upgrade(t *testing.T) {
 	secret, configuration := c.published(t)
+	validating := c.validating(t)
+	c.parameters(t)
 	c.helm(t, "upgrade", installed+"\n", "--set", "log.level=1")
 	upgradedSecret, upgraded := c.published(t)
 	if diff := cmp.Diff(secret.Data, upgradedSecret.Data); diff != "" {
@@ -144,6 +149,16 @@ func (c *cluster) upgrade(t *testing.T) {
 	}
 	if diff := cmp.Diff(configuration.Webhooks, upgraded.Webhooks); diff != "" {
 		t.Errorf("webhooks (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(validating.Webhooks, c.validating(t).Webhooks); diff != "" {
+		t.Errorf("validating webhooks (-before +after):\n%s", diff)
+	}
+	guards := &corev1.ConfigMap{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-guards"}, guards); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"levels": "a"}, guards.Data); diff != "" {
+		t.Errorf("parameters of the guards (-before +after):\n%s", diff)
 	}
 	before := only[*appsv1.Deployment](t, c.objects)
 	after := &appsv1.Deployment{}
@@ -168,6 +183,29 @@ func (c *cluster) published(t *testing.T) (*corev1.Secret, *admissionregistratio
 		t.Fatal(err)
 	}
 	return secret, configuration
+}
+
+// validating returns the other webhook configuration as it is stored.
+func (c *cluster) validating(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	t.Helper()
+	configuration := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, c.objects).DeepCopy()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(configuration), configuration); err != nil {
+		t.Fatal(err)
+	}
+	return configuration
+}
+
+// parameters writes some as the product does, with its account and no other right.
+func (c *cluster) parameters(t *testing.T) {
+	t.Helper()
+	guards := corev1apply.ConfigMap(release+"-guards", namespace).WithData(map[string]string{"levels": "a"})
+	account := c.as(t, c.serviceAccount(t))
+	if err := account.Apply(t.Context(), guards, client.FieldOwner("runtimeclass-router"), client.ForceOwnership); err != nil {
+		t.Error(err)
+	}
+	if err := account.Apply(t.Context(), corev1apply.ConfigMap("others", namespace), client.FieldOwner("runtimeclass-router"), client.ForceOwnership); !apierrors.IsForbidden(err) {
+		t.Errorf("apply another config map: %v, want forbidden", err)
+	}
 }
 
 // fresh returns an empty object of the same type.

@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
@@ -21,13 +22,14 @@ import (
 // file is what of the configuration file this test can hold to something; the whole
 // is decoded by the command.
 type file struct {
-	APIVersion string          `json:"apiVersion"`
-	Kind       string          `json:"kind"`
-	Webhook    json.RawMessage `json:"webhook"`
-	Metrics    json.RawMessage `json:"metrics"`
-	Health     json.RawMessage `json:"health"`
-	Certs      certs.Options   `json:"certs"`
-	Log        json.RawMessage `json:"log"`
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Webhook    json.RawMessage  `json:"webhook"`
+	Metrics    json.RawMessage  `json:"metrics"`
+	Health     json.RawMessage  `json:"health"`
+	Certs      certs.Options    `json:"certs"`
+	Guards     backstop.Options `json:"guards"`
+	Log        json.RawMessage  `json:"log"`
 	Policies   struct {
 		Directory string `json:"directory"`
 		Mode      string `json:"mode"`
@@ -78,9 +80,13 @@ func TestConfiguration(t *testing.T) {
 			if diff := cmp.Diff(want, f.Certs); diff != "" {
 				t.Errorf("certs (-want +got):\n%s", diff)
 			}
+			if validating := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, objects).Name; validating != want.WebhookConfiguration {
+				t.Errorf("the webhook configurations are called %s and %s, and package certs knows one name", want.WebhookConfiguration, validating)
+			}
 			if err := f.Certs.Validate(field.NewPath("certs")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
+			checkGuards(t, f.Guards, objects)
 			router, err := policies.ParseConfig(f.Router)
 			if err != nil {
 				t.Fatal(err)

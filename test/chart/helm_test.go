@@ -27,8 +27,17 @@ const (
 	namespace = "1234"
 )
 
-// template runs helm template with the values, a YAML document.
+// latest makes helm template render for a cluster that serves all that the chart can use.
+const latest = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+
+// template runs helm template with the values, a YAML document, for the latest cluster.
 func template(t *testing.T, values string) (string, error) {
+	t.Helper()
+	return templateFor(t, values, latest)
+}
+
+// templateFor is template with flags that say what the cluster serves.
+func templateFor(t *testing.T, values string, flags ...string) (string, error) {
 	t.Helper()
 	bin, err := controlplane.Build(t.Context(), t.Output(), controlplane.Helm)
 	if err != nil {
@@ -36,7 +45,7 @@ func template(t *testing.T, values string) (string, error) {
 	}
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, controlplane.Helm),
-		"template", release, chartPath, "--namespace", namespace, "--values", "-")
+		append([]string{"template", release, chartPath, "--namespace", namespace, "--values", "-"}, flags...)...)
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "KUBE") && !strings.HasPrefix(variable, "HELM_") {
 			cmd.Env = append(cmd.Env, variable)

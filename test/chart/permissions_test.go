@@ -49,6 +49,9 @@ func (c *cluster) permissions(t *testing.T) {
 	}()
 	foreign := configuration.DeepCopy()
 	foreign.Name = "others"
+	validating := c.validating(t)
+	foreignValidating := validating.DeepCopy()
+	foreignValidating.Name = "others"
 	for name, err := range map[string]error{
 		"get another secret":             account.Get(ctx, client.ObjectKeyFromObject(others), others.DeepCopy()),
 		"list secrets":                   account.List(ctx, &corev1.SecretList{}, client.InNamespace(namespace)),
@@ -62,6 +65,10 @@ func (c *cluster) permissions(t *testing.T) {
 			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "routed"},
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "pod"},
 		}),
+		"list validating configurations":    account.List(ctx, &admissionregistrationv1.ValidatingWebhookConfigurationList{}),
+		"update another validating one":     account.Update(ctx, foreignValidating),
+		"delete its validating one":         account.Delete(ctx, validating),
+		"list policies":                     account.List(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyList{}),
 		"list pods":                         account.List(ctx, &corev1.PodList{}, client.InNamespace(namespace)),
 		"list config maps in the namespace": account.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace)),
 	} {

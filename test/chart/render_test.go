@@ -24,6 +24,9 @@ replicas: 3
 serviceAccount: {annotations: {a: b}}
 webhook: {port: 10250, failurePolicy: Ignore, timeoutSeconds: 10, drainSeconds: 30}
 exemptNamespaces: [storage, kube-system, "42"]
+backstop: {enabled: true}
+fallback: {enabled: true, runtimeClassName: kata-fc}
+custody: {enabled: true, contact: "the \\ \"platform\" team's channel: {{ # }}"}
 router: {unlabelledNamespaces: {trust: untrusted, mode: enforce}}
 policies:
   mode: extend
@@ -52,6 +55,8 @@ var variants = map[string]string{
 	"renamed":    "{nameOverride: router, fullnameOverride: a-name-that-is-longer-than-what-a-dns-label-leaves-room-for-after-a-suffix}",
 	"replaced":   `{policies: {mode: replace, files: {router.rego: "package router\n"}}}`,
 	"url":        `{replicas: 0, webhook: {url: "https://127.0.0.1:9443/mutate-pod", caBundle: Q0E=}}`,
+	"unguarded":  "{backstop: {enabled: false}, fallback: {enabled: false}, custody: {enabled: false}}",
+	"ignored":    "{webhook: {failurePolicy: Ignore}, custody: {enabled: false}}",
 	"one class":  `{runtimeClasses: {create: true, list: [{name: sandbox, handler: runsc, labels: {a: b}, annotations: {c: d}}]}}`,
 }
 
@@ -91,6 +96,10 @@ func checkObject(t *testing.T, object client.Object) {
 		if len(object.Data)+len(object.StringData) > 0 {
 			t.Errorf("secret %s is rendered with data", object.Name)
 		}
+	case *corev1.ConfigMap:
+		if guards := strings.HasSuffix(object.Name, "-guards"); guards == (len(object.Data) > 0) {
+			t.Errorf("config map %s is rendered with %d keys", object.Name, len(object.Data))
+		}
 	case *corev1.Service:
 		if len(object.Name) > 63 {
 			t.Errorf("service name %s is too long", object.Name)
@@ -119,6 +128,10 @@ func TestRefused(t *testing.T) {
 		"class without a handler":   {"{runtimeClasses: {create: true, list: [{name: a}]}}", "handler is required"},
 		"class without a name":      {"{runtimeClasses: {create: true, list: [{handler: a}]}}", "name is required"},
 		"deadline longer than that": {"{webhook: {timeoutSeconds: 0}}", "webhook.timeoutSeconds"},
+		"ignored, no backstop":      {"{webhook: {failurePolicy: Ignore}, backstop: {enabled: false}}", "webhook.failurePolicy: Ignore"},
+		"ignored, no fallback":      {"{webhook: {failurePolicy: Ignore}, fallback: {enabled: false}}", "webhook.failurePolicy: Ignore"},
+		"fallback neither nor":      {"{fallback: {enabled: maybe}}", "fallback.enabled"},
+		"contact of two lines":      {`{custody: {contact: "a\nb"}}`, "custody.contact"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

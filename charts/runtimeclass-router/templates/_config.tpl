@@ -17,6 +17,10 @@ certs:
   secretName: {{ include "router.fullname" . }}-tls
   serviceName: {{ include "router.fullname" . }}
   webhookConfiguration: {{ include "router.fullname" . }}
+guards:
+  namespace: {{ .Release.Namespace | quote }}
+  configMap: {{ include "router.fullname" . }}-guards
+  fallback: {{ .Values.fallback.runtimeClassName | quote }}
 log:
   format: {{ .Values.log.format }}
   level: {{ .Values.log.level }}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
+)
+
+// runGuards keeps the parameters of the in-process guards in step. It waits for the
+// cluster's catalog: the empty one that the engine starts with would tell the guards that
+// nothing isolates.
+func (r *router) runGuards(ctx context.Context) error {
+	if r.guards == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.catalogApplied:
+	}
+	return r.guards.Run(ctx)
+}
+
+// inForce is what decides now, as the guards' parameters are made of it.
+func (r *router) inForce() (*policies.Config, *catalog.Catalog, error) {
+	snapshot, err := r.engine.Snapshot()
+	if err != nil {
+		return nil, nil, err
+	}
+	return snapshot.Config(), snapshot.Catalog(), nil
+}

@@ -16,11 +16,20 @@ import (
 // entrypoint is the query of every decision.
 const entrypoint = "data.router.decision"
 
+// maxModuleBytes bounds a policy file: it is the most that a ConfigMap holds, and a file
+// that is much larger takes the parser long, which no deadline ends.
+const maxModuleBytes = 1 << 20
+
 // parse reads modules; all syntax errors are returned, each with file and line.
 func parse(modules Modules) (map[string]*ast.Module, error) {
 	parsed := make(map[string]*ast.Module, len(modules))
 	var errs []error
 	for name, source := range modules {
+		if len(source) > maxModuleBytes {
+			errs = append(errs, &LocatedError{File: name, Line: 1, Hint: "move lists to the configuration, or split the file",
+				Err: fmt.Errorf("the file has %d bytes, and %d is the most: a ConfigMap holds no more", len(source), maxModuleBytes)})
+			continue
+		}
 		module, err := ast.ParseModuleWithOpts(name, source, ast.ParserOptions{
 			ProcessAnnotation: true, // without it the schemas below are not applied
 			RegoVersion:       ast.RegoV1,
@@ -77,8 +86,8 @@ func closed(compiler *ast.Compiler) error {
 	var errs []error
 	for _, ref := range bases {
 		if !ref.HasPrefix(ast.InputRootRef) && !described(set, ref) {
-			errs = append(errs, fmt.Errorf("%s%s is not defined: data holds catalog and config as their schemas say, and no module defines such a rule",
-				location(compiler, ref), ref))
+			errs = append(errs, locate(location(compiler, ref), hintForData(compiler, set, ref),
+				fmt.Errorf("%s is not defined: data holds catalog and config as their schemas say, and no module defines such a rule", ref)))
 		}
 	}
 	return errors.Join(errs...)
@@ -121,13 +130,13 @@ func stringsOf(ref ast.Ref) []string {
 	return path
 }
 
-// location finds where a ref is read, as "file:line: ", and "" where it cannot.
-func location(compiler *ast.Compiler, ref ast.Ref) string {
-	where := ""
+// location finds where a ref is read, the first by file and line; nil where it cannot.
+func location(compiler *ast.Compiler, ref ast.Ref) *ast.Location {
+	var where *ast.Location
 	for _, module := range compiler.Modules {
 		ast.WalkRefs(module, func(r ast.Ref) bool {
-			if where == "" && r.ConstantPrefix().HasPrefix(ref) && len(r) > 0 && r[0].Location != nil {
-				where = fmt.Sprintf("%s:%d: ", r[0].Location.File, r[0].Location.Row)
+			if len(r) > 0 && r[0].Location != nil && r.ConstantPrefix().HasPrefix(ref) && (where == nil || r[0].Location.Compare(where) < 0) {
+				where = r[0].Location
 			}
 			return false
 		})

@@ -33,17 +33,16 @@ func newPolicy(ctx context.Context, modules Modules, config Config) (*policy, er
 	if err != nil {
 		return nil, err
 	}
+	var tests error
 	if len(production) < len(parsed) {
-		if err := runTests(ctx, parsed, config); err != nil {
-			return nil, err
-		}
+		tests = runTests(ctx, parsed, config)
 	}
 	revision, err := revisionOf(modules, config)
 	if err != nil {
 		return nil, err
 	}
 	p := &policy{compiler: compiler, config: config, revision: revision}
-	return p, selfTest(ctx, p)
+	return p, errors.Join(tests, selfTest(ctx, p))
 }
 
 // revisionOf is a digest of all that makes a policy.
@@ -72,7 +71,7 @@ func runTests(ctx context.Context, parsed map[string]*ast.Module, config Config)
 	var errs []error
 	for _, result := range results {
 		if !result.Pass() && !result.Skip {
-			errs = append(errs, fmt.Errorf("%s: %s.%s failed%s", result.Location, result.Package, result.Name, detail(result.Error)))
+			errs = append(errs, locate(result.Location, "", fmt.Errorf("%s.%s failed%s", result.Package, result.Name, detail(result.Error))))
 		}
 	}
 	return errors.Join(errs...)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/open-policy-agent/opa/v1/ast"
+
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
 
@@ -24,31 +26,67 @@ var selfTestPods = map[string]string{
 		"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "h", "mountPath": "/h"}]}]}`,
 }
 
-// selfTest asks the policy about every self-test pod at every trust level, over a
-// catalog without classes.
-func selfTest(ctx context.Context, p *policy) error {
-	s, err := newSnapshot(ctx, p, catalog.Build(nil, nil))
-	if err != nil {
-		return err
-	}
+// SelfTest is one question of the self-test.
+type SelfTest struct {
+	// Name is the pod's shape; Labels are those of its namespace.
+	Name   string
+	Labels map[string]string
+	Input  Input
+}
+
+// SelfTestError is a question of the self-test that was not answered.
+type SelfTestError struct {
+	Test SelfTest
+	Err  error
+}
+
+// Error implements error.
+func (e *SelfTestError) Error() string {
+	return fmt.Sprintf("self-test pod %q in a namespace labelled %v: %v", e.Test.Name, e.Test.Labels, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *SelfTestError) Unwrap() error { return e.Err }
+
+// RunSelfTests asks about every self-test pod in a namespace without labels and at
+// every trust level. The error joins a [SelfTestError] for each that ask fails on.
+func RunSelfTests(config *Config, ask func(SelfTest) error) error {
 	labels := []map[string]string{nil}
-	for _, level := range p.config.Levels {
+	for _, level := range config.Levels {
 		labels = append(labels, map[string]string{catalog.LabelTrust: level.Name})
 	}
 	var errs []error
 	for name, spec := range selfTestPods {
 		for _, l := range labels {
-			in := Input{
+			test := SelfTest{Name: name, Labels: l, Input: Input{
 				Request:   Request{Operation: "CREATE", Namespace: "selftest", Name: "selftest", Date: "2000-01-01"},
 				Namespace: catalog.Namespace{Name: "selftest", Labels: l},
 				Pod: json.RawMessage(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "selftest", "namespace": "selftest"}, "spec": ` +
 					spec + `}`),
-			}
-			if _, err := s.Decide(ctx, in); err != nil {
-				errs = append(errs, fmt.Errorf("self-test pod %q in a namespace labelled %v: %w", name, l, err))
+			}}
+			if err := ask(test); err != nil {
+				errs = append(errs, &SelfTestError{Test: test, Err: err})
 			}
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return len(a.Error()) - len(b.Error()) })
 	return errors.Join(errs...)
+}
+
+// selfTest asks the policy over a catalog without classes.
+func selfTest(ctx context.Context, p *policy) error {
+	s, err := newSnapshot(ctx, p, catalog.Build(nil, nil))
+	if err != nil {
+		return err
+	}
+	return RunSelfTests(&p.config, func(test SelfTest) error {
+		_, err := s.Decide(ctx, test.Input)
+		var fault *Fault
+		if errors.As(err, &fault) && (fault.Kind == Undefined || fault.Kind == BadShape) {
+			// OPA does not say which rule it was: there is one that can be.
+			rules := p.compiler.GetRulesExact(ast.MustParseRef(entrypoint))
+			return locate(rules[0].Location, hintForShape(err), err)
+		}
+		return err
+	})
 }

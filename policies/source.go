@@ -2,6 +2,7 @@ package policies
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -59,15 +60,25 @@ func (m Modules) Extend(others Modules) (Modules, error) {
 
 func isTest(name string) bool { return strings.HasSuffix(name, "_test.rego") }
 
+// readModules reads every .rego file; the error joins those that cannot be read.
 func readModules(files fs.FS) (Modules, error) {
 	modules := Modules{}
+	var errs []error
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(name) != ".rego" {
-			return err
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		if entry.IsDir() || filepath.Ext(name) != ".rego" {
+			return nil
 		}
 		raw, err := fs.ReadFile(files, name)
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
 		modules[name] = string(raw)
-		return err
+		return nil
 	})
-	return modules, err
+	return modules, errors.Join(append(errs, err)...)
 }

@@ -28,6 +28,7 @@ type routeOptions struct {
 	kubeconfig, context string
 	configFile, output  string
 	failOnDeny          bool
+	exempt              []string
 }
 
 func newRouteCommand() *cobra.Command {
@@ -59,6 +60,8 @@ is faulty. What could be decided is printed all the same.`,
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "take the cluster's state from the current context of this kubeconfig")
 	flags.StringVar(&o.configFile, "config", "", "the configuration file that the webhook runs with")
 	flags.StringVarP(&o.output, "output", "o", "table", "table, json, or yaml (the manifests as they would be admitted)")
+	flags.StringSliceVar(&o.exempt, "exempt-namespaces", []string{"kube-system", "kube-node-lease", "runtimeclass-router"},
+		"namespaces whose pods the webhook is not asked about: the chart's exemptNamespaces and the release's own")
 	flags.BoolVar(&o.failOnDeny, "fail-on-deny", false, "exit with status 2 if any pod is denied")
 	if err := cmd.MarkFlagRequired("filename"); err != nil {
 		panic(err) // the flag is defined above
@@ -97,7 +100,7 @@ func (o *routeOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	if err := engine.SetCatalog(ctx, cluster); err != nil {
 		return err
 	}
-	results := routeManifests(ctx, &webhook.Router{Engine: engine}, manifests, namespaces, time.Now())
+	results := routeManifests(ctx, &webhook.Router{Engine: engine}, manifests, namespaces, o.exempt, time.Now())
 	for _, r := range results {
 		for _, note := range r.Notes {
 			fmt.Fprintf(errOut, "note: %s\n", note)

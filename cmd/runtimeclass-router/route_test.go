@@ -248,6 +248,28 @@ func TestRouteExitStatus(t *testing.T) {
 	}
 }
 
+func TestRouteKnowsExemptNamespaces(t *testing.T) {
+	t.Parallel()
+	pod := func(namespace string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: " + namespace + "}\nspec: {hostNetwork: true, containers: [{name: c, image: i}]}\n---\n"
+	}
+	out, _, err := run(t, pod("kube-system")+pod("mine")+pod("other"), "route", "-f", "-", "-o", "json", "--exempt-namespaces", "kube-system,mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []result
+	if err := json.Unmarshal([]byte(out), &results); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range results {
+		got = append(got, string(r.Action))
+	}
+	if diff := cmp.Diff([]string{"exempt", "exempt", "deny"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestRouteYAMLIsWhatRuns: the output of -o yaml, routed again, needs no patch.
 func TestRouteYAMLIsWhatRuns(t *testing.T) {
 	t.Parallel()

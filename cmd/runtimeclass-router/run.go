@@ -178,7 +178,7 @@ func (r *router) runServer(ctx, background context.Context) error {
 // unlessEnded drops the error of something that was told to end.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // its end is what ctx asked for
 	}
 	return err
 }

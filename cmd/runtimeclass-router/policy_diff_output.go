@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// reasonWidth is what the other columns leave of the width.
+const reasonWidth = tableWidth - 12 - 24 - 18 - 18 - 5 - 2*6
+
+func writeDiff(out io.Writer, format string, report *diffReport) error {
+	if format == "json" {
+		return encodeJSON(out, report)
+	}
+	if len(report.Changes) > 0 {
+		t := table.NewWriter()
+		t.SetOutputMirror(out)
+		t.SetStyle(table.StyleLight)
+		t.Style().Options.DrawBorder = false
+		t.Style().Options.SeparateColumns = false
+		t.Style().Size.WidthMax = tableWidth
+		var columns []table.ColumnConfig
+		for i, width := range []int{12, 24, 5, 18, 18, reasonWidth} {
+			columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMax: width, WidthMaxEnforcer: text.WrapSoft})
+		}
+		t.SetColumnConfigs(columns)
+		t.AppendHeader(table.Row{"namespace", "owner", "pods", "from", "to", "why"})
+		for _, c := range report.Changes {
+			t.AppendRow(table.Row{c.Namespace, c.Owner, c.Pods, c.From, c.To, c.Reason})
+		}
+		t.Render()
+	}
+	_, err := fmt.Fprintf(out, "%d of %d change their route, %d newly denied\n", report.Changed, report.Compared, report.NewlyDenied)
+	return err
+}

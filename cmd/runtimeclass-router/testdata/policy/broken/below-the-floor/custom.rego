@@ -1,0 +1,3 @@
+package router.custom
+
+exemptions contains "ours run as they are" if input.pod.spec.containers[0].image

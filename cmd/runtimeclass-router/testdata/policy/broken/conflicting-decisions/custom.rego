@@ -1,0 +1,5 @@
+package router
+
+decision := {"action": "deny", "trust": "untrusted", "reasons": ["not here"]}
+
+decision := {"action": "deny", "trust": "untrusted", "reasons": ["the host's network"]} if input.pod.spec.hostNetwork

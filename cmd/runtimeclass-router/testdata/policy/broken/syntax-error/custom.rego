@@ -1,0 +1,4 @@
+package router.custom
+
+denials contains "no" if {
+	input.pod.spec.hostNetwork

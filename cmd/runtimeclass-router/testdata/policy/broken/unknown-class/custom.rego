@@ -1,0 +1,3 @@
+package router
+
+decision := {"action": "route", "trust": "untrusted", "runtimeClassName": "gvisro"}

@@ -1,0 +1,3 @@
+package router
+
+decision := {"action": "deny", "trust": "untrusted", "reason": ["not here"]}

@@ -115,6 +115,7 @@ func (route *Route) foretell(response *admission.Response) {
 	switch route.Action {
 	case policies.Deny:
 		response.Warnings = append(response.Warnings, "in mode enforce this pod would be denied: "+why)
+	case policies.Keep, policies.Exempt:
 	case policies.Route:
 		response.Warnings = append(response.Warnings, fmt.Sprintf("in mode enforce this pod would run under runtime class %q: %s", route.RuntimeClassName, why))
 	}

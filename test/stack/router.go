@@ -176,7 +176,7 @@ func (r *Router) Start(ctx context.Context) error {
 		select {
 		case err := <-exited:
 			exited <- err
-			return false, fmt.Errorf("the webhook ended: %v", err)
+			return false, fmt.Errorf("the webhook ended: %w", err)
 		default:
 		}
 		return r.healthy(ctx, "/readyz"), nil
@@ -290,7 +290,7 @@ func (s *Stack) waitLive(ctx context.Context) error {
 		return last != nil && Denied(last), nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until the API server calls the webhook: %w (last answer: %v); its log:\n%s", err, last, tail(s.Router.Log))
+		return fmt.Errorf("wait until the API server calls the webhook: %w (last answer: %w); its log:\n%s", err, last, tail(s.Router.Log))
 	}
 	return s.Client.Delete(ctx, probe)
 }

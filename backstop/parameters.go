@@ -45,6 +45,10 @@ const (
 	KeyGPUResources    = "gpu-resources"
 	KeyDeviceResources = "allowed-device-resources"
 	KeyAnnotations     = "allowed-runtime-annotations"
+	// KeyVirtualNodes are the virtual nodes that isolate: for each a line of what binds a
+	// pod to it, with commas between, as KEY=VALUE of a node selector or
+	// scheduler:NAME.
+	KeyVirtualNodes = "virtual-nodes"
 )
 
 // nodesLimit bounds KeyNodes, in bytes: a ConfigMap holds a mebibyte.
@@ -94,6 +98,7 @@ func Parameters(s State) (data map[string]string, note string, err error) {
 		KeyGPUResources:      sorted(s.Config.GPUResources),
 		KeyDeviceResources:   sorted(s.Config.AllowedDeviceResources),
 		KeyAnnotations:       sorted(s.Config.AllowedRuntimeAnnotations),
+		KeyVirtualNodes:      sorted(s.virtualNodes()),
 	}, note, nil
 }
 
@@ -186,6 +191,22 @@ func (s *State) exceptions() []string {
 				found = append(found, strings.Join([]string{namespace, e.RuntimeClassName, account}, "/"))
 			}
 		}
+	}
+	return found
+}
+
+func (s *State) virtualNodes() []string {
+	var found []string
+	for _, node := range s.Config.IsolatingVirtualNodes {
+		var binding []string
+		if node.SchedulerName != "" {
+			binding = append(binding, "scheduler:"+node.SchedulerName)
+		}
+		for key, value := range node.NodeSelector {
+			binding = append(binding, key+"="+value)
+		}
+		slices.Sort(binding)
+		found = append(found, strings.Join(binding, ","))
 	}
 	return found
 }

@@ -73,8 +73,14 @@ func TestParameters(t *testing.T) {
 		"fallback": "gvisor", "exceptions": "", "privileged-classes": "", "gpu-classes": "", "allowed-host-paths": "",
 		"gpu-resources":            "amd.com/gpu\ngpu.intel.com/*\nhabana.ai/gaudi\nnvidia.com/*",
 		"allowed-device-resources": "", "allowed-runtime-annotations": "",
+		"virtual-nodes": "isolating=true,type=virtual-kubelet\nscheduler:fargate-scheduler",
 	}
-	if diff := cmp.Diff(want, parameters(t, state())); diff != "" {
+	virtual := func(s *backstop.State) {
+		s.Config.IsolatingVirtualNodes = []policies.VirtualNode{
+			{Name: "f", SchedulerName: "fargate-scheduler"}, {Name: "a", NodeSelector: map[string]string{"type": "virtual-kubelet", "isolating": "true"}},
+		}
+	}
+	if diff := cmp.Diff(want, parameters(t, state(virtual))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

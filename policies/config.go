@@ -44,7 +44,8 @@ type Config struct {
 	AllowedRuntimeAnnotations []string `json:"allowedRuntimeAnnotations"`
 	AllowedUnsafeSysctls      []string `json:"allowedUnsafeSysctls"`
 
-	Exceptions []Exception `json:"exceptions"`
+	IsolatingVirtualNodes []VirtualNode `json:"isolatingVirtualNodes"`
+	Exceptions            []Exception   `json:"exceptions"`
 }
 
 // Level is one trust level.
@@ -147,6 +148,9 @@ func (c *Config) Validate(path *field.Path) field.ErrorList {
 		if !strings.HasPrefix(p, "/") {
 			errs = append(errs, field.Invalid(path.Child("allowedHostPaths").Index(i), p, "must be an absolute path"))
 		}
+	}
+	for i := range c.IsolatingVirtualNodes {
+		errs = append(errs, c.IsolatingVirtualNodes[i].validate(path.Child("isolatingVirtualNodes").Index(i))...)
 	}
 	names := map[string]bool{}
 	for i := range c.Exceptions {

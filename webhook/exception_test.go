@@ -63,3 +63,50 @@ func TestExceptions(t *testing.T) {
 		}
 	})
 }
+
+// TestIsolatingVirtualNodes: what the configuration lists passes the guard, and what a
+// policy claims beyond it does not.
+func TestIsolatingVirtualNodes(t *testing.T) {
+	t.Parallel()
+	config := policies.DefaultConfig()
+	config.IsolatingVirtualNodes = []policies.VirtualNode{{Name: "fargate", SchedulerName: "fargate-scheduler"}}
+	for name, test := range map[string]struct {
+		modules policies.Modules
+		spec    string
+		action  policies.Action // "" for a policy error
+	}{
+		"bound":                {policies.Shipped(), `"schedulerName": "fargate-scheduler"`, policies.Exempt},
+		"bound and by name":    {policies.Shipped(), `"schedulerName": "fargate-scheduler", "nodeName": "n"`, policies.Deny},
+		"claimed by a policy":  {policies.Modules{"p.rego": "package router\n\ndecision := {\"action\": \"exempt\", \"trust\": \"untrusted\"}\n"}, `"schedulerName": "mine"`, ""},
+		"bound, other policy":  {policies.Modules{"p.rego": "package router\n\ndecision := {\"action\": \"exempt\", \"trust\": \"untrusted\"}\n"}, `"schedulerName": "fargate-scheduler"`, policies.Exempt},
+		"routed, other policy": {policies.Modules{"p.rego": "package router\n\ndecision := {\"action\": \"route\", \"trust\": \"untrusted\", \"runtimeClassName\": \"crun\"}\n"}, `"schedulerName": "fargate-scheduler"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine := policies.NewEngine()
+			if err := engine.Load(t.Context(), test.modules, config); err != nil {
+				t.Fatal(err)
+			}
+			if err := engine.SetCatalog(t.Context(), fixtureCatalog(t)); err != nil {
+				t.Fatal(err)
+			}
+			in := policies.Input{Namespace: catalog.Namespace{Name: "n", Labels: map[string]string{catalog.LabelTrust: "untrusted"}}, Pod: pod(test.spec)}
+			router := &Router{Engine: engine}
+			route, err := router.Route(t.Context(), in)
+			if test.action == "" {
+				var fault *policies.Fault
+				if !errors.As(err, &fault) || fault.Kind != policies.Unsafe {
+					t.Errorf("got %s, %v", route.Action, err)
+				}
+				return
+			}
+			if err != nil || route.Action != test.action || len(route.Patch) > 0 {
+				t.Errorf("got %s, %v, %v", route.Action, route.Patch, err)
+			}
+			judged, err := router.Judge(t.Context(), in)
+			if err != nil || judged.Action != test.action {
+				t.Errorf("judged %s, %v", judged.Action, err)
+			}
+		})
+	}
+}

@@ -23,7 +23,7 @@ type guarded struct {
 
 // guard checks a decision against what no policy may loosen. Whatever the action, a
 // pod that is admitted gets at least the floor of its trust level, unless the
-// configuration excepts it, and its trust is at most the bound of its labels.
+// configuration excepts it or lists what it is bound to as isolating, and its trust is at most the bound of its labels.
 func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *policies.Decision) (guarded, error) {
 	config := snapshot.Config()
 	limit := bound(config, in.Namespace.Labels, pod.Metadata.Labels)
@@ -49,7 +49,7 @@ func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *
 	floor := config.Levels[config.Position(decision.Trust)].Floor
 	if isolation := isolationOf(class); !isolation.AtLeast(floor) {
 		exception := excepted(config, in, pod, name)
-		if exception == "" {
+		if exception == "" && !(name == "" && virtual(config, pod)) {
 			return guarded{}, unsafe("action %s would run a pod of trust %q under %s (runtime class %q), below the floor %s",
 				decision.Action, decision.Trust, isolation, name, floor)
 		}
@@ -70,6 +70,17 @@ func excepted(config *policies.Config, in *policies.Input, pod *Pod, class strin
 		}
 	}
 	return ""
+}
+
+// virtual reports whether the pod is bound to a virtual node that the configuration
+// lists as isolating.
+func virtual(config *policies.Config, pod *Pod) bool {
+	for i := range config.IsolatingVirtualNodes {
+		if config.IsolatingVirtualNodes[i].Binds(pod.Spec.NodeSelector, pod.Spec.SchedulerName, pod.Spec.NodeName, pod.Spec.RuntimeClassName) {
+			return true
+		}
+	}
+	return false
 }
 
 // isolationOf counts the node's default runtime, and a class that the catalog does

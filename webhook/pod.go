@@ -24,6 +24,8 @@ type Pod struct {
 		Tolerations        []corev1.Toleration `json:"tolerations"`
 		Overhead           corev1.ResourceList `json:"overhead"`
 		ServiceAccountName string              `json:"serviceAccountName"`
+		NodeName           string              `json:"nodeName"`
+		SchedulerName      string              `json:"schedulerName"`
 		Containers         []struct{}          `json:"containers"`
 	} `json:"spec"`
 }

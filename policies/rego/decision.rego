@@ -36,6 +36,8 @@ outcome := {"action": "deny", "reasons": sort(custom.denials)} if {
 	count(debugging.obstacles) > 0
 } else := {"action": "keep", "reasons": [trust.reason, "an ephemeral container shares the sandbox of its pod"]} if {
 	debugging.asked
+} else := {"action": "exempt", "reasons": [trust.reason, $"it is bound to {concat(", ", elsewhere.isolating)}, which the configuration lists as isolating"]} if {
+	count(elsewhere.isolating) > 0
 } else := {"action": "exempt", "reasons": [trust.reason, $"{elsewhere.field} sends the pod where no runtime class is honoured"]} if {
 	not selection.sandboxed
 	elsewhere.field

@@ -3,6 +3,8 @@
 # description: |
 #   Pods that no runtime of this cluster's Linux nodes will run: Windows pods, and pods
 #   for virtual nodes. A trusted one is left untouched.
+# schemas:
+#   - data.config: schema.config
 package router.elsewhere
 
 windows := "spec.os.name" if {
@@ -37,3 +39,25 @@ virtual := "spec.nodeSelector[type]" if {
 field := windows if {
 	windows
 } else := virtual
+
+# METADATA
+# title: The virtual nodes of the configuration that the pod is bound to
+# description: |
+#   An untrusted pod may run there without a class. The same is worked out once more
+#   outside the policy.
+# scope: rule
+isolating contains node.name if {
+	not input.pod.spec.nodeName
+	not input.pod.spec.runtimeClassName
+	some node in data.config.isolatingVirtualNodes
+	bound(node)
+}
+
+bound(node) if node.schedulerName == input.pod.spec.schedulerName
+
+bound(node) if {
+	count(node.nodeSelector) > 0
+	every key, value in node.nodeSelector {
+		input.pod.spec.nodeSelector[key] == value
+	}
+}

@@ -257,6 +257,35 @@ func TestExceptionPassesTheBackstop(t *testing.T) {
 }
 
 // TestFailurePolicyFail without the fallback: exempt namespaces go on.
+// A pod that is bound to an isolating virtual node is left as it is, whoever judges it.
+func TestIsolatingVirtualNodes(t *testing.T) {
+	namespace := newNamespace(t, "trust=untrusted")
+	selecting := func(labels map[string]string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.NodeSelector = labels }
+	}
+	bound := map[string]func(*corev1.Pod){
+		"by selector":  selecting(map[string]string{"type": "virtual-kubelet", "example.com/isolating": "true"}),
+		"by scheduler": func(p *corev1.Pod) { p.Spec.SchedulerName = "fargate-scheduler" },
+	}
+	check := func(when string) {
+		for name, trait := range bound {
+			if got, err := try(t, namespace, newPod(trait)); err != nil || classOf(got) != "" {
+				t.Errorf("%s, %s: class %q, %v", when, name, classOf(got), err)
+			}
+		}
+	}
+	check("webhook up")
+	half := newPod(selecting(map[string]string{"type": "virtual-kubelet"}))
+	if _, err := try(t, namespace, half); err == nil {
+		t.Error("webhook up: a pod that is not bound to an isolating one was let in")
+	}
+	webhookDown(t)
+	check("webhook down")
+	if got, err := try(t, namespace, half); err == nil && classOf(got) != "gvisor" {
+		t.Errorf("webhook down: class %q", classOf(got))
+	}
+}
+
 func TestFailurePolicyFail(t *testing.T) {
 	untrusted := newNamespace(t, "trust=untrusted")
 	upgrade(t, "webhook.failurePolicy=Fail", "fallback.enabled=false")

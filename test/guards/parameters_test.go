@@ -63,6 +63,7 @@ func TestParametersAreWritten(t *testing.T) {
 		backstop.KeyHostPaths: "/var/log/app", backstop.KeyDeviceResources: "example.com/allowed",
 		backstop.KeyGPUResources: "amd.com/gpu\ngpu.intel.com/*\nhabana.ai/gaudi\nnvidia.com/*",
 		backstop.KeyAnnotations:  "dev.gvisor.spec.mount.*",
+		backstop.KeyVirtualNodes: "example.com/isolating=true,type=virtual-kubelet\nscheduler:fargate-scheduler",
 	}
 	eventually(t, func() error {
 		if diff := cmp.Diff(want, stored(t).Data); diff != "" {

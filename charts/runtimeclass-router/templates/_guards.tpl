@@ -64,7 +64,14 @@ paramRef:
 - name: mirror
   expression: >-
     'kubernetes.io/config.mirror' in variables.annotations && 'system:nodes' in request.userInfo.?groups.orValue([])
+# Bound to a virtual node that isolates by itself, where no class is honoured.
+- name: virtual
+  expression: >-
+    object.spec.?nodeName.orValue('') == '' && object.spec.?runtimeClassName.orValue('') == ''
+      && params.data[?'virtual-nodes'].orValue('').split('\n').exists(v, v != '' && v.split(',').all(b,
+        b == 'scheduler:' + object.spec.?schedulerName.orValue('')
+          || object.spec.?nodeSelector.orValue({}).exists(k, k + '=' + object.spec.nodeSelector[k] == b)))
 - name: sandboxed
   expression: >-
-    variables.written && variables.enforced && !variables.mirror && !(variables.level in params.data['open-levels'].split('\n'))
+    variables.written && !variables.virtual && variables.enforced && !variables.mirror && !(variables.level in params.data['open-levels'].split('\n'))
 {{- end }}

@@ -36,6 +36,8 @@ func (v *PodValidator) Handle(ctx context.Context, request admission.Request) ad
 		})
 	case request.Operation == admissionv1.Update && request.SubResource == "":
 		return admission.Allowed("").WithWarnings(relabelled(&request)...)
+	case request.Operation == admissionv1.Update && request.SubResource == "resize":
+		return admission.Allowed("").WithWarnings(v.resized(&request)...)
 	}
 	return admission.Allowed("")
 }
@@ -51,6 +53,27 @@ func (v *PodValidator) judge(ctx context.Context, request *admission.Request, de
 	v.Metrics.validated("pods", &route, err)
 	v.log(request, &route, err)
 	return respond(&route, err)
+}
+
+// resized warns whoever resizes a pod in place in a sandbox: what the cgroup is given
+// need not reach the guest, and Firecracker cannot change a running machine.
+func (v *PodValidator) resized(request *admission.Request) []string {
+	pod, err := decodePod(request.Object.Raw)
+	if err != nil {
+		return nil
+	}
+	snapshot, err := v.Router.Engine.Snapshot()
+	if err != nil {
+		return nil
+	}
+	class := snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName)
+	switch {
+	case class == nil || !class.Isolation.AtLeast(catalog.UserSpaceKernel):
+		return nil
+	case class.Family == "kata-fc":
+		return prefixed([]string{fmt.Sprintf("runtime class %s cannot be resized in place: Firecracker does not change a running machine; delete the pod to have it made anew", class.Name)})
+	}
+	return prefixed([]string{fmt.Sprintf("under runtime class %s a resize in place may not reach the containers: check what they see", class.Name)})
 }
 
 // relabelled warns whoever changes a label that settled the runtime of a running pod.

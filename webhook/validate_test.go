@@ -175,6 +175,27 @@ func TestRelabelledPods(t *testing.T) {
 	}
 }
 
+// TestResizedPods: a warning under a sandbox, never a refusal.
+func TestResizedPods(t *testing.T) {
+	t.Parallel()
+	validator := newValidator(t)
+	for class, want := range map[string]string{
+		"gvisor": "may not reach the containers", "kata-qemu": "may not reach the containers",
+		"kata-fc": "cannot be resized in place", "crun": "", "": "", "unknown": "",
+	} {
+		request := create("untrusted", `"runtimeClassName": "`+class+`"`)
+		request.Operation, request.SubResource = admissionv1.Update, "resize"
+		got := validator.Handle(t.Context(), request)
+		if !got.Allowed || len(got.Patches) > 0 || !strings.Contains(strings.Join(got.Warnings, " "), want) || (want == "") != (len(got.Warnings) == 0) {
+			t.Errorf("%q: %+v", class, got)
+		}
+		request.Object.Raw = []byte("{")
+		if got := validator.Handle(t.Context(), request); !got.Allowed || len(got.Warnings) > 0 {
+			t.Errorf("%q, unreadable: %+v", class, got)
+		}
+	}
+}
+
 // TestMirrorPods: the annotation is believed only of a node.
 func TestMirrorPods(t *testing.T) {
 	t.Parallel()

@@ -169,7 +169,7 @@ func TestValidatingWebhook(t *testing.T) {
 		path    string
 	}{
 		"pods-final.runtimeclass-router.io":      {fail, 3, "/validate-pod"},
-		"pods-relabelled.runtimeclass-router.io": {ignore, 1, "/validate-pod"},
+		"pods-updated.runtimeclass-router.io": {ignore, 1, "/validate-pod"},
 		"workloads.runtimeclass-router.io":       {ignore, 1, "/validate-workload"},
 	}
 	for name, values := range map[string]string{"service": "", "url": variants["url"]} {

@@ -83,7 +83,12 @@ func (s *Server) Start(ctx context.Context) error {
 		// Only then: what was accepted gets its answer, and with it the end of its
 		// connection (Endpoint.Drain).
 		s.busy.wait(bounded, unsent)
-		stopped <- errors.Join(err, server.Shutdown(bounded))
+		// Shutdown closes the listener once more if Serve has not noticed yet, and says so
+		// when all else is done.
+		if again := server.Shutdown(bounded); !errors.Is(again, net.ErrClosed) {
+			err = errors.Join(err, again)
+		}
+		stopped <- err
 	})()
 	s.listening.Store(true)
 	// Which of the two it says depends on who is faster: Serve, or Shutdown after Close.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func TestReplacementUnderLoadFailsNoPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := old.Wait(); err != nil {
-		t.Errorf("the process ended with %v", err)
+		t.Errorf("the process ended with %v; its log:\n%s", err, logOf(t, old))
 	}
 	more(5 * creators)
 	stop()
@@ -157,4 +158,14 @@ func relay(ctx context.Context, front net.Conn, address string) {
 	case <-ended:
 	case <-ctx.Done():
 	}
+}
+
+// logOf is the end of what a router wrote.
+func logOf(t *testing.T, router *stack.Router) string {
+	t.Helper()
+	raw, err := os.ReadFile(router.Log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw[max(0, len(raw)-3000):])
 }

@@ -168,9 +168,9 @@ func TestValidatingWebhook(t *testing.T) {
 		timeout int32
 		path    string
 	}{
-		"pods-final.runtimeclass-router.io":      {fail, 3, "/validate-pod"},
+		"pods-final.runtimeclass-router.io":   {fail, 3, "/validate-pod"},
 		"pods-updated.runtimeclass-router.io": {ignore, 1, "/validate-pod"},
-		"workloads.runtimeclass-router.io":       {ignore, 1, "/validate-workload"},
+		"workloads.runtimeclass-router.io":    {ignore, 1, "/validate-workload"},
 	}
 	for name, values := range map[string]string{"service": "", "url": variants["url"]} {
 		configuration := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, render(t, values))

@@ -49,7 +49,7 @@ func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *
 	floor := config.Levels[config.Position(decision.Trust)].Floor
 	if isolation := isolationOf(class); !isolation.AtLeast(floor) {
 		exception := excepted(config, in, pod, name)
-		if exception == "" && !(name == "" && virtual(config, pod)) {
+		if exception == "" && (name != "" || !virtual(config, pod)) {
 			return guarded{}, unsafe("action %s would run a pod of trust %q under %s (runtime class %q), below the floor %s",
 				decision.Action, decision.Trust, isolation, name, floor)
 		}

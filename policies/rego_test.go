@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/format"
 	"github.com/open-policy-agent/opa/v1/tester"
@@ -14,9 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "write generated files instead of comparing them")
 
-// TestRego runs the tests that lie beside the shipped rules, each as a subtest.
-func TestRego(t *testing.T) {
-	t.Parallel()
+// parsedShipped are the shipped modules, tests included.
+func parsedShipped(t *testing.T) map[string]*ast.Module {
+	t.Helper()
 	modules, err := readModules(shipped)
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +26,13 @@ func TestRego(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return parsed
+}
+
+// TestRego runs the tests that lie beside the shipped rules, each as a subtest.
+func TestRego(t *testing.T) {
+	t.Parallel()
+	parsed := parsedShipped(t)
 	results, err := testResults(t.Context(), parsed, DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -44,14 +52,7 @@ func TestRego(t *testing.T) {
 // TestRegoCoverage keeps every line of the shipped rules under test.
 func TestRegoCoverage(t *testing.T) {
 	t.Parallel()
-	modules, err := readModules(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := parse(modules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := parsedShipped(t)
 	coverage := cover.New()
 	if _, err := testResults(t.Context(), parsed, DefaultConfig(), func(r *tester.Runner) *tester.Runner {
 		return r.SetCoverageQueryTracer(coverage)

@@ -55,7 +55,7 @@ func TestSilentOffIsSeenOnTheFinalObject(t *testing.T) {
 	inBoth(t, false, func(t *testing.T, s *Shape, namespace string) {
 		final, err := admitClass(b.catalog, s.Raw)
 		if err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		answer := webhook.NewPodValidator(b.options(t)).Handle(t.Context(), creation(namespace, final))
 		outcome, _ := b.admit(t, namespace, s.Raw)

@@ -1,5 +1,5 @@
-// Package backstop keeps the parameters of the in-process guards: a ConfigMap that the
-// chart's admission policies read, so that the API server can tell, without the webhook,
+// Package backstop keeps the parameters of the in-process guards: annotations of a
+// ServiceAccount that the chart's admission policies read, so that the API server can tell, without the webhook,
 // which namespaces are trusted how far and which RuntimeClasses isolate.
 //
 // [Parameters] says what is in it, and knows no client and no clock; [Writer] writes it,

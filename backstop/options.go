@@ -8,17 +8,17 @@ import (
 // Options say where the parameters are written: the guards section of the configuration
 // file.
 type Options struct {
-	// Namespace and ConfigMap name the ConfigMap, which must exist. If ConfigMap is
-	// empty, nothing is written and the rest is not read.
-	Namespace string `json:"namespace"`
-	ConfigMap string `json:"configMap"`
+	// Namespace and ServiceAccount name the object, which must exist. If ServiceAccount
+	// is empty, nothing is written and the rest is not read.
+	Namespace      string `json:"namespace"`
+	ServiceAccount string `json:"serviceAccount"`
 	// Fallback is that of [State].
 	Fallback string `json:"fallback"`
 }
 
 // Validate returns every fault of o, each with its field below path.
 func (o *Options) Validate(path *field.Path) field.ErrorList {
-	if o.ConfigMap == "" {
+	if o.ServiceAccount == "" {
 		return nil
 	}
 	var errs field.ErrorList
@@ -28,7 +28,7 @@ func (o *Options) Validate(path *field.Path) field.ErrorList {
 		}
 	}
 	check("namespace", o.Namespace, apivalidation.ValidateNamespaceName)
-	check("configMap", o.ConfigMap, apivalidation.NameIsDNSSubdomain)
+	check("serviceAccount", o.ServiceAccount, apivalidation.ValidateServiceAccountName)
 	if o.Fallback != "" {
 		check("fallback", o.Fallback, apivalidation.NameIsDNSSubdomain)
 	}

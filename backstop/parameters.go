@@ -12,47 +12,51 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
-// Keys of the ConfigMap. A list is one entry a line, sorted unless its order says
+// prefix is that of the annotations.
+const prefix = "guards." + catalog.Prefix
+
+// Keys of the annotations. A list is one entry a line, sorted unless its order says
 // something; an empty list is the empty string. All keys are always there.
 const (
 	// KeyLevels are the trust levels, most trusted first.
-	KeyLevels = "levels"
+	KeyLevels = prefix + "levels"
 	// KeyOpenLevels are the levels whose floor is host-kernel.
-	KeyOpenLevels = "open-levels"
+	KeyOpenLevels = prefix + "open-levels"
 	// KeyDefaultTrust and KeyDefaultMode are those of namespaces without a trust label.
-	KeyDefaultTrust = "default-trust"
-	KeyDefaultMode  = "default-mode"
+	KeyDefaultTrust = prefix + "default-trust"
+	KeyDefaultMode  = prefix + "default-mode"
 	// KeyClasses are LEVEL/CLASS, the classes that meet the floor of each level that is
 	// not open.
-	KeyClasses = "classes"
+	KeyClasses = prefix + "classes"
 	// KeyNodes are CLASS/NODE, the pools of those classes; a line * where they are too
 	// many to list.
-	KeyNodes = "nodes"
+	KeyNodes = prefix + "nodes"
 	// KeyFallback is the class that a pod without one is given; empty for none.
-	KeyFallback = "fallback"
+	KeyFallback = prefix + "fallback"
 	// KeyExceptions are NAMESPACE/CLASS/SERVICEACCOUNT of today's exceptions; * is any
 	// service account.
-	KeyExceptions = "exceptions"
+	KeyExceptions = prefix + "exceptions"
 
 	// KeyPrivilegedClasses and KeyGPUClasses are the classes of KeyClasses in which
 	// privileged containers, and GPUs, are let through.
-	KeyPrivilegedClasses = "privileged-classes"
-	KeyGPUClasses        = "gpu-classes"
+	KeyPrivilegedClasses = prefix + "privileged-classes"
+	KeyGPUClasses        = prefix + "gpu-classes"
 	// KeyHostPaths are paths that may be mounted read-only.
-	KeyHostPaths = "allowed-host-paths"
+	KeyHostPaths = prefix + "allowed-host-paths"
 	// KeyGPUResources, KeyDeviceResources and KeyAnnotations are names, or prefixes that
 	// end in *.
-	KeyGPUResources    = "gpu-resources"
-	KeyDeviceResources = "allowed-device-resources"
-	KeyAnnotations     = "allowed-runtime-annotations"
+	KeyGPUResources    = prefix + "gpu-resources"
+	KeyDeviceResources = prefix + "allowed-device-resources"
+	KeyAnnotations     = prefix + "allowed-runtime-annotations"
 	// KeyVirtualNodes are the virtual nodes that isolate: for each a line of what binds a
 	// pod to it, with commas between, as KEY=VALUE of a node selector or
 	// scheduler:NAME.
-	KeyVirtualNodes = "virtual-nodes"
+	KeyVirtualNodes = prefix + "virtual-nodes"
 )
 
-// nodesLimit bounds KeyNodes, in bytes: a ConfigMap holds a mebibyte.
-const nodesLimit = 256 << 10
+// nodesLimit bounds KeyNodes, in bytes: the annotations of an object hold 256 KiB
+// (TotalAnnotationSizeLimitB of k8s.io/apimachinery).
+const nodesLimit = 128 << 10
 
 // neverMounted are host paths that no configuration allows: devices, and what shows or
 // changes the host's kernel. They are those of the policy's rules host-device and
@@ -73,7 +77,7 @@ type State struct {
 	Date string
 }
 
-// Parameters returns the data of the ConfigMap. It is the same for the same state. The
+// Parameters returns the annotations. They are the same for the same state. The
 // error names a configuration that the guards cannot express; there are then no
 // parameters. A Fallback that isolates too little, or does not exist, leaves KeyFallback
 // empty, and note says so.

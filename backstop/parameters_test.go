@@ -56,11 +56,16 @@ func state(change ...func(*backstop.State)) backstop.State {
 	return s
 }
 
+// parameters are those of the state, by their keys without the prefix.
 func parameters(t *testing.T, s backstop.State) map[string]string {
 	t.Helper()
-	data, _, err := backstop.Parameters(s)
+	annotations, _, err := backstop.Parameters(s)
 	if err != nil {
 		t.Fatal(err)
+	}
+	data := map[string]string{}
+	for key, value := range annotations {
+		data[strings.TrimPrefix(key, "guards.runtimeclass-router.io/")] = value
 	}
 	return data
 }
@@ -171,14 +176,14 @@ func TestParametersThatCannotBeExpressed(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	for _, o := range []backstop.Options{{}, {Namespace: "a", ConfigMap: "b"}, {Namespace: "a", ConfigMap: "b", Fallback: "c"}} {
+	for _, o := range []backstop.Options{{}, {Namespace: "a", ServiceAccount: "b"}, {Namespace: "a", ServiceAccount: "b", Fallback: "c"}} {
 		if err := o.Validate(field.NewPath("guards")).ToAggregate(); err != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	bad := backstop.Options{Namespace: "", ConfigMap: "B", Fallback: "C"}
+	bad := backstop.Options{Namespace: "", ServiceAccount: "B", Fallback: "C"}
 	err := bad.Validate(field.NewPath("guards")).ToAggregate()
-	for _, want := range []string{"guards.namespace", "guards.configMap", "guards.fallback"} {
+	for _, want := range []string{"guards.namespace", "guards.serviceAccount", "guards.fallback"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("lacks %s: %v", want, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
-// fieldManager owns the data of the ConfigMap.
+// fieldManager owns the annotations.
 const fieldManager = "runtimeclass-router"
 
 const (
@@ -38,17 +38,17 @@ const (
 // Source tells what is in force.
 type Source func() (*policies.Config, *catalog.Catalog, error)
 
-// Writer keeps the ConfigMap in step with the catalog and the configuration. All
+// Writer keeps the ServiceAccount in step with the catalog and the configuration. All
 // replicas write the same, so it does not matter which does.
 type Writer struct {
-	options    Options
-	source     Source
-	configMaps corev1client.ConfigMapInterface
-	nodes      func() []string
-	watch      *nodeNames
-	now        func() time.Time
-	log        logr.Logger
-	changed    chan struct{} // of size 1: a second signal says nothing new
+	options  Options
+	source   Source
+	accounts corev1client.ServiceAccountInterface
+	nodes    func() []string
+	watch    *nodeNames
+	now      func() time.Time
+	log      logr.Logger
+	changed  chan struct{} // of size 1: a second signal says nothing new
 
 	// What follows is Run's own.
 	written map[string]string // the data last written
@@ -63,12 +63,12 @@ func NewWriter(config *rest.Config, o Options, source Source, log logr.Logger) (
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	w := &Writer{
-		options:    o,
-		source:     source,
-		configMaps: client.CoreV1().ConfigMaps(o.Namespace),
-		now:        time.Now,
-		log:        log,
-		changed:    make(chan struct{}, 1),
+		options:  o,
+		source:   source,
+		accounts: client.CoreV1().ServiceAccounts(o.Namespace),
+		now:      time.Now,
+		log:      log,
+		changed:  make(chan struct{}, 1),
 	}
 	if w.watch, err = newNodeNames(config, w.Changed); err != nil {
 		return nil, err
@@ -142,12 +142,12 @@ func (w *Writer) write(ctx context.Context) error {
 	w.noted = note
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	object := corev1apply.ConfigMap(w.options.ConfigMap, w.options.Namespace).WithData(data)
-	if _, err := w.configMaps.Apply(ctx, object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
-		return fmt.Errorf("apply config map %s/%s: %w", w.options.Namespace, w.options.ConfigMap, err)
+	object := corev1apply.ServiceAccount(w.options.ServiceAccount, w.options.Namespace).WithAnnotations(data)
+	if _, err := w.accounts.Apply(ctx, object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return fmt.Errorf("apply service account %s/%s: %w", w.options.Namespace, w.options.ServiceAccount, err)
 	}
 	if !same {
-		w.log.Info("guards' parameters written", "configMap", w.options.ConfigMap, "catalogRevision", c.Revision(), "fallback", data[KeyFallback])
+		w.log.Info("guards' parameters written", "serviceAccount", w.options.ServiceAccount, "catalogRevision", c.Revision(), "fallback", data[KeyFallback])
 	}
 	w.written, w.at = data, now
 	return nil

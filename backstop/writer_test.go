@@ -31,9 +31,9 @@ type written struct {
 }
 
 func newWritten(t *testing.T, config policies.Config) *written {
-	w := &written{t: t, client: fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "router", Name: "guards", Labels: map[string]string{"a": "b"}}})}
+	w := &written{t: t, client: fake.NewClientset(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "router", Name: "guards", Labels: map[string]string{"a": "b"}}})}
 	w.classes.Store(&[]*nodev1.RuntimeClass{})
-	w.client.PrependReactor("patch", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	w.client.PrependReactor("patch", "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
 		w.writes.Add(1)
 		if w.failing.Load() {
 			return true, nil, errors.New("no")
@@ -41,9 +41,9 @@ func newWritten(t *testing.T, config policies.Config) *written {
 		return false, nil, nil
 	})
 	w.Writer = &Writer{
-		options:    Options{Namespace: "router", ConfigMap: "guards"},
-		configMaps: w.client.CoreV1().ConfigMaps("router"),
-		nodes:      func() []string { return nil },
+		options:  Options{Namespace: "router", ServiceAccount: "guards"},
+		accounts: w.client.CoreV1().ServiceAccounts("router"),
+		nodes:    func() []string { return nil },
 		source: func() (*policies.Config, *catalog.Catalog, error) {
 			return &config, catalog.Build(*w.classes.Load(), nil), nil
 		},
@@ -57,14 +57,14 @@ func newWritten(t *testing.T, config policies.Config) *written {
 
 func (w *written) data() map[string]string {
 	w.t.Helper()
-	configMap, err := w.client.CoreV1().ConfigMaps("router").Get(context.Background(), "guards", metav1.GetOptions{})
+	account, err := w.client.CoreV1().ServiceAccounts("router").Get(context.Background(), "guards", metav1.GetOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if configMap.Labels["a"] != "b" {
+	if account.Labels["a"] != "b" {
 		w.t.Error("what others wrote is lost")
 	}
-	return configMap.Data
+	return account.Annotations
 }
 
 // run runs the loop in a bubble, in which time passes as soon as nothing else does.

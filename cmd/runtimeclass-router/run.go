@@ -38,7 +38,7 @@ type router struct {
 	metrics      *webhook.Metrics
 	endpoints    map[string]*webhook.Endpoint
 	server       *webhook.Server
-	guards       *backstop.Writer // nil where no ConfigMap is configured
+	guards       *backstop.Writer // nil where no ServiceAccount is configured
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
 	state          atomic.Int32
@@ -99,7 +99,7 @@ func newRouter(ctx context.Context, load func() (*config, error), kube *rest.Con
 	if r.certificates, err = certs.New(r.manager, c.Certs, log); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
-	if c.Guards.ConfigMap != "" {
+	if c.Guards.ServiceAccount != "" {
 		if r.guards, err = backstop.NewWriter(kube, c.Guards, r.inForce, log); err != nil {
 			return nil, fmt.Errorf("parameters of the guards: %w", err)
 		}

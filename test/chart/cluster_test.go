@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
 )
 
@@ -64,6 +66,7 @@ func TestCluster(t *testing.T) {
 		{"certificates", (*cluster).certificates},
 		{"upgrade keeps the certificate", (*cluster).upgrade},
 		{"guards read the parameters", (*cluster).guarded},
+		{"unbind the guards", (*cluster).unbound},
 		{"uninstall", (*cluster).uninstall},
 		{"reinstall", (*cluster).install},
 		{"guards read the parameters anew", (*cluster).guarded},
@@ -126,6 +129,21 @@ func (c *cluster) uninstall(t *testing.T) {
 	}
 }
 
+// unbound leaves no policy that reads parameters, while these are there still: what the
+// API server watched for policies alone it watches no longer, and remembers. It looks once
+// a second, and reports nothing that could be waited for.
+func (c *cluster) unbound(t *testing.T) {
+	for _, object := range c.objects {
+		switch object.(type) {
+		case *admissionregistrationv1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1.MutatingAdmissionPolicyBinding:
+			if err := c.Delete(t.Context(), object); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	time.Sleep(3 * time.Second)
+}
+
 // restricted creates a pod from the Deployment's template where Pod Security enforces
 // the standard "restricted", as the Deployment's controller would.
 func (c *cluster) restricted(t *testing.T) {
@@ -153,11 +171,11 @@ func (c *cluster) upgrade(t *testing.T) {
 	if diff := cmp.Diff(validating.Webhooks, c.validating(t).Webhooks); diff != "" {
 		t.Errorf("validating webhooks (-before +after):\n%s", diff)
 	}
-	guards := &corev1.ConfigMap{}
+	guards := &corev1.ServiceAccount{}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-guards"}, guards); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"levels": "a"}, guards.Data); diff != "" {
+	if diff := cmp.Diff("a", guards.Annotations[backstop.KeyLevels]); diff != "" {
 		t.Errorf("parameters of the guards (-before +after):\n%s", diff)
 	}
 	before := only[*appsv1.Deployment](t, c.objects)
@@ -198,13 +216,13 @@ func (c *cluster) validating(t *testing.T) *admissionregistrationv1.ValidatingWe
 // parameters writes some as the product does, with its account and no other right.
 func (c *cluster) parameters(t *testing.T) {
 	t.Helper()
-	guards := corev1apply.ConfigMap(release+"-guards", namespace).WithData(map[string]string{"levels": "a"})
+	guards := corev1apply.ServiceAccount(release+"-guards", namespace).WithAnnotations(map[string]string{backstop.KeyLevels: "a"})
 	account := c.as(t, c.serviceAccount(t))
 	if err := account.Apply(t.Context(), guards, client.FieldOwner("runtimeclass-router"), client.ForceOwnership); err != nil {
 		t.Error(err)
 	}
-	if err := account.Apply(t.Context(), corev1apply.ConfigMap("others", namespace), client.FieldOwner("runtimeclass-router"), client.ForceOwnership); !apierrors.IsForbidden(err) {
-		t.Errorf("apply another config map: %v, want forbidden", err)
+	if err := account.Apply(t.Context(), corev1apply.ServiceAccount("others", namespace), client.FieldOwner("runtimeclass-router"), client.ForceOwnership); !apierrors.IsForbidden(err) {
+		t.Errorf("apply another service account: %v, want forbidden", err)
 	}
 }
 

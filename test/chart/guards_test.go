@@ -2,6 +2,7 @@ package chart
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
@@ -21,7 +21,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
-// checkGuards holds the configuration, the ConfigMap, the right to write it and what the
+// checkGuards holds the configuration, the ServiceAccount, the right to write it and what the
 // bindings read to each other.
 func checkGuards(t *testing.T, o backstop.Options, objects []client.Object) {
 	t.Helper()
@@ -34,29 +34,28 @@ func checkGuards(t *testing.T, o backstop.Options, objects []client.Object) {
 	found := false
 	for _, object := range objects {
 		switch object := object.(type) {
-		case *corev1.ConfigMap:
-			found = found || object.Name == o.ConfigMap
+		case *corev1.ServiceAccount:
+			found = found || object.Name == o.ServiceAccount
 		case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
 			checkParamRef(t, o, object.Spec.ParamRef)
 		case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
 			checkParamRef(t, o, object.Spec.ParamRef)
 		case *rbacv1.Role:
-			rule := object.Rules[len(object.Rules)-1]
-			want := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{o.ConfigMap}, Verbs: []string{"update", "patch"}}
-			if diff := cmp.Diff(want, rule); diff != "" {
-				t.Errorf("rule (-want +got):\n%s", diff)
+			want := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{o.ServiceAccount}, Verbs: []string{"update", "patch"}}
+			if !slices.ContainsFunc(object.Rules, func(rule rbacv1.PolicyRule) bool { return cmp.Equal(want, rule) }) {
+				t.Errorf("no rule %v in %v", want, object.Rules)
 			}
 		}
 	}
 	if !found {
-		t.Errorf("no ConfigMap %s is rendered", o.ConfigMap)
+		t.Errorf("no ServiceAccount %s is rendered", o.ServiceAccount)
 	}
 }
 
 func checkParamRef(t *testing.T, o backstop.Options, ref *admissionregistrationv1.ParamRef) {
 	t.Helper()
 	allow := admissionregistrationv1.AllowAction
-	want := &admissionregistrationv1.ParamRef{Name: o.ConfigMap, Namespace: o.Namespace, ParameterNotFoundAction: &allow}
+	want := &admissionregistrationv1.ParamRef{Name: o.ServiceAccount, Namespace: o.Namespace, ParameterNotFoundAction: &allow}
 	if diff := cmp.Diff(want, ref); diff != "" {
 		t.Errorf("paramRef (-want +got):\n%s", diff)
 	}
@@ -88,7 +87,7 @@ func TestGuardsByVersion(t *testing.T) {
 		"1.37":               {"", []string{latest}, map[string]bool{"backstop": true, "custody": true, "grant": true, "fallback": true}},
 		"1.35":               {"", nil, map[string]bool{"backstop": true, "custody": true, "grant": true}},
 		"1.35, v1beta1":      {"", []string{"--api-versions=admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy"}, map[string]bool{"backstop": true, "custody": true, "grant": true}},
-		"fallback off":       {"{fallback: {enabled: false}}", []string{latest}, map[string]bool{"backstop": true, "custody": true, "grant": true, "fallback": true}},
+		"fallback off":       {"{fallback: {enabled: false}}", []string{latest}, map[string]bool{"backstop": true, "custody": true, "grant": true}},
 		"fallback on":        {"{fallback: {enabled: true}}", []string{latest}, map[string]bool{"backstop": true, "custody": true, "grant": true, "fallback": true}},
 		"custody off":        {"{custody: {enabled: false}}", []string{latest}, map[string]bool{"backstop": true, "fallback": true}},
 		"backstop off":       {"{backstop: {enabled: false}}", []string{latest}, map[string]bool{"custody": true, "grant": true, "fallback": true}},
@@ -145,20 +144,6 @@ func TestGuardsSelectAsTheWebhookDoes(t *testing.T) {
 	}
 }
 
-// TestFallbackThatIsOff stays as an object, and selects no namespace.
-func TestFallbackThatIsOff(t *testing.T) {
-	t.Parallel()
-	objects := render(t, "{fallback: {enabled: false}}")
-	selector, err := metav1.LabelSelectorAsSelector(only[*admissionregistrationv1.MutatingAdmissionPolicyBinding](t, objects).Spec.MatchResources.NamespaceSelector)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The API server sets this label on every namespace.
-	if selector.Empty() || selector.Matches(labels.Set{corev1.LabelMetadataName: "tenant"}) {
-		t.Errorf("%s selects a namespace", selector)
-	}
-}
-
 // TestValidatingWebhook holds the entries to what each may cost.
 func TestValidatingWebhook(t *testing.T) {
 	t.Parallel()
@@ -195,9 +180,9 @@ func TestValidatingWebhook(t *testing.T) {
 	}
 }
 
-// guarded holds the backstop to parameters as they change, with no webhook that answers. An
-// API server stops following ConfigMaps when the last binding that reads one goes, as at
-// an uninstall (kubernetes/kubernetes#130887).
+// guarded holds the backstop to parameters as they change, with no webhook that answers.
+// Parameters of a kind that the API server watches for policies alone would not be
+// followed after an uninstall (kubernetes/kubernetes#130887).
 func (c *cluster) guarded(t *testing.T) {
 	tenant := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
 	if err := c.Create(t.Context(), tenant); err != nil {
@@ -210,7 +195,7 @@ func (c *cluster) guarded(t *testing.T) {
 			t.Fatal(err)
 		}
 		data[backstop.KeyDefaultMode] = mode
-		if err := account.Apply(t.Context(), corev1apply.ConfigMap(release+"-guards", namespace).WithData(data), client.FieldOwner("runtimeclass-router"), client.ForceOwnership); err != nil {
+		if err := account.Apply(t.Context(), corev1apply.ServiceAccount(release+"-guards", namespace).WithAnnotations(data), client.FieldOwner("runtimeclass-router"), client.ForceOwnership); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +15,7 @@ import (
 // serviceAccount returns a kubeconfig of the chart's ServiceAccount.
 func (c *cluster) serviceAccount(t *testing.T) string {
 	t.Helper()
-	name := only[*corev1.ServiceAccount](t, c.objects).Name
+	name := only[*appsv1.Deployment](t, c.objects).Spec.Template.Spec.ServiceAccountName
 	kubeconfig, err := c.AddUserKubeconfig("system:serviceaccount:"+namespace+":"+name,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace, "system:authenticated")
 	if err != nil {

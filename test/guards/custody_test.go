@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
 )
@@ -145,7 +146,7 @@ func TestCustodyFollowsTheDefault(t *testing.T) {
 	unlabelled, untrusted := newNamespace(t), newNamespace(t, "trust=untrusted")
 	settled(t, editor)
 	webhookDown(t) // which would write the parameters anew
-	setParameters(t, map[string]any{"default-trust": "trusted", "default-mode": "enforce"})
+	setParameters(t, map[string]any{backstop.KeyDefaultTrust: "trusted", backstop.KeyDefaultMode: "enforce"})
 	eventually(t, func() error {
 		err := labels(t, editor, unlabelled, map[string]any{"mode": "warn"})
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,10 +151,18 @@ func webhookDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = shared.Router.Wait() // it ends with "signal: killed"
+	before := guardsData(t)
 	t.Cleanup(func() {
 		if err := shared.Router.Start(context.Background()); err != nil {
 			t.Fatal(err)
 		}
+		// It is ready before it has put back the parameters that the test has changed.
+		eventually(t, func() error {
+			if diff := cmp.Diff(before, guardsData(t)); diff != "" {
+				return fmt.Errorf("parameters (-before +after):\n%s", diff)
+			}
+			return nil
+		})
 	})
 }
 
@@ -173,7 +182,7 @@ func upgrade(t *testing.T, set ...string) {
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})

@@ -1,6 +1,7 @@
 package guards
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,24 +20,32 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
 )
 
-func stored(t *testing.T) *corev1.ConfigMap {
+func stored(t *testing.T) *corev1.ServiceAccount {
 	t.Helper()
-	configMap, err := clients.CoreV1().ConfigMaps(stack.Namespace).Get(t.Context(), parameters, metav1.GetOptions{})
+	account, err := clients.CoreV1().ServiceAccounts(stack.Namespace).Get(context.WithoutCancel(t.Context()), parameters, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return configMap
+	return account
+}
+
+// guardsData are the parameters that are stored.
+func guardsData(t *testing.T) map[string]string {
+	t.Helper()
+	data := maps.Clone(stored(t).Annotations)
+	maps.DeleteFunc(data, func(key, _ string) bool { return !strings.HasPrefix(key, "guards.") })
+	return data
 }
 
 // setParameters changes keys of the parameters; nil removes one. The product puts them
 // back when it is started again.
 func setParameters(t *testing.T, data map[string]any) {
 	t.Helper()
-	patch, err := json.Marshal(map[string]any{"data": data})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": data}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.CoreV1().ConfigMaps(stack.Namespace).Patch(t.Context(), parameters, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := clients.CoreV1().ServiceAccounts(stack.Namespace).Patch(t.Context(), parameters, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -45,7 +54,7 @@ func setParameters(t *testing.T, data map[string]any) {
 func withoutParameters(t *testing.T) {
 	t.Helper()
 	gone := map[string]any{}
-	for key := range stored(t).Data {
+	for key := range guardsData(t) {
 		gone[key] = nil
 	}
 	setParameters(t, gone)
@@ -66,7 +75,7 @@ func TestParametersAreWritten(t *testing.T) {
 		backstop.KeyVirtualNodes: "example.com/isolating=true,type=virtual-kubelet\nscheduler:fargate-scheduler",
 	}
 	eventually(t, func() error {
-		if diff := cmp.Diff(want, stored(t).Data); diff != "" {
+		if diff := cmp.Diff(want, guardsData(t)); diff != "" {
 			return fmt.Errorf("-want +got:\n%s", diff)
 		}
 		return nil
@@ -82,10 +91,10 @@ func TestParametersFollowTheCluster(t *testing.T) {
 	if _, err := clients.NodeV1().RuntimeClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	has := func(key, entry string) bool { return slices.Contains(strings.Split(stored(t).Data[key], "\n"), entry) }
+	has := func(key, entry string) bool { return slices.Contains(strings.Split(guardsData(t)[key], "\n"), entry) }
 	eventually(t, func() error {
 		if !has(backstop.KeyClasses, "untrusted/arrives") {
-			return fmt.Errorf("%v", stored(t).Data)
+			return fmt.Errorf("%v", guardsData(t))
 		}
 		return nil
 	})
@@ -94,15 +103,14 @@ func TestParametersFollowTheCluster(t *testing.T) {
 	}
 	eventually(t, func() error {
 		if has(backstop.KeyClasses, "untrusted/arrives") {
-			return fmt.Errorf("%v", stored(t).Data)
+			return fmt.Errorf("%v", guardsData(t))
 		}
 		return nil
 	})
 }
 
-// TestParametersAreFollowedAfterTheFallbackWasOff: an API server stops following ConfigMaps
-// when the last binding of a kind that reads one goes (kubernetes/kubernetes#130887), and
-// the guards would go by what they read last for ever.
+// TestParametersAreFollowedAfterTheFallbackWasOff, and with it the last binding of its kind
+// that has parameters (kubernetes/kubernetes#130887).
 func TestParametersAreFollowedAfterTheFallbackWasOff(t *testing.T) {
 	untrusted := newNamespace(t, "trust=untrusted")
 	webhookDown(t)
@@ -132,13 +140,13 @@ func TestParametersAreFollowedAfterTheFallbackWasOff(t *testing.T) {
 // TestUpgradeKeepsTheParameters: the chart renders them without data.
 func TestUpgradeKeepsTheParameters(t *testing.T) {
 	webhookDown(t) // which would write them again
-	before := stored(t).Data
+	before := guardsData(t)
 	upgrade(t, "log.level=1")
-	if diff := cmp.Diff(before, stored(t).Data); diff != "" || len(before) == 0 {
+	if diff := cmp.Diff(before, guardsData(t)); diff != "" || len(before) == 0 {
 		t.Errorf("-before +after:\n%s", diff)
 	}
 	if stored(t).Labels["app.kubernetes.io/managed-by"] != "Helm" {
-		t.Error("the chart does not own the ConfigMap")
+		t.Error("the chart does not own the ServiceAccount")
 	}
 }
 
@@ -154,7 +162,7 @@ func TestWithoutParametersNobodyIsRefused(t *testing.T) {
 	withoutParameters(t)
 	eventually(t, func() error {
 		if _, err := try(t, untrusted, bad); err != nil {
-			return fmt.Errorf("%w; with parameters %v", err, stored(t).Data)
+			return fmt.Errorf("%w; with parameters %v", err, guardsData(t))
 		}
 		return nil
 	})
@@ -170,28 +178,28 @@ func TestWithoutParametersNobodyIsRefused(t *testing.T) {
 	if _, err := editor.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "new-"}}, dryRun); err != nil {
 		t.Errorf("a namespace without labels: %v", err)
 	}
-	if err := clients.CoreV1().ConfigMaps(stack.Namespace).Delete(t.Context(), parameters, metav1.DeleteOptions{}); err != nil {
+	if err := clients.CoreV1().ServiceAccounts(stack.Namespace).Delete(t.Context(), parameters, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { upgrade(t, "log.level=0") }) // before the webhook is started again
 	eventually(t, func() error { return labels(t, editor, unlabelled, map[string]any{"trust": "trusted"}) })
 	if _, err := try(t, untrusted, bad); err != nil {
-		t.Errorf("without the ConfigMap: %v", err)
+		t.Errorf("without the ServiceAccount: %v", err)
 	}
 }
 
 // TestParametersArePutBack when somebody changes them while the product runs.
 func TestParametersArePutBack(t *testing.T) {
 	eventually(t, func() error {
-		if stored(t).Data[backstop.KeyLevels] == "" {
+		if guardsData(t)[backstop.KeyLevels] == "" {
 			return fmt.Errorf("not written yet")
 		}
 		return nil
 	})
-	before := maps.Clone(stored(t).Data)
+	before := guardsData(t)
 	setParameters(t, map[string]any{backstop.KeyOpenLevels: "trusted\nuntrusted"})
 	eventually(t, func() error {
-		if diff := cmp.Diff(before, stored(t).Data); diff != "" {
+		if diff := cmp.Diff(before, guardsData(t)); diff != "" {
 			return fmt.Errorf("-before +after:\n%s", diff)
 		}
 		return nil

@@ -19,7 +19,7 @@ certs:
   webhookConfiguration: {{ include "router.fullname" . }}
 guards:
   namespace: {{ .Release.Namespace | quote }}
-  configMap: {{ include "router.fullname" . }}-guards
+  serviceAccount: {{ include "router.fullname" . }}-guards
   fallback: {{ .Values.fallback.runtimeClassName | quote }}
 log:
   format: {{ .Values.log.format }}

@@ -7,15 +7,10 @@ matchExpressions:
   values: {{- concat (list "kube-system" "kube-node-lease" .Release.Namespace) .Values.exemptNamespaces | uniq | toYaml | nindent 2 }}
 {{- end }}
 
-{{- /* "true" if the cluster can run the fallback, else empty. */}}
-{{- define "router.fallbackServed" -}}
-{{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
-{{- end }}
-
 {{- /* "true" if the fallback is on, else empty. */}}
 {{- define "router.fallback" -}}
 {{- $enabled := toString .Values.fallback.enabled }}
-{{- $served := include "router.fallbackServed" . }}
+{{- $served := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}
 {{- if not (has $enabled (list "auto" "true" "false")) }}
 {{- fail (printf "fallback.enabled: %q: want auto, true or false" $enabled) }}
 {{- end }}
@@ -37,9 +32,9 @@ paramRef:
 {{- define "router.podVariables" -}}
 # Until the product has written them, the parameters have no data, and nothing is judged.
 - name: written
-  expression: has(params.data) && 'levels' in params.data
+  expression: has(params.metadata.annotations) && 'guards.runtimeclass-router.io/levels' in params.metadata.annotations
 - name: levels
-  expression: params.data['levels'].split('\n')
+  expression: params.metadata.annotations['guards.runtimeclass-router.io/levels'].split('\n')
 - name: namespaceLabels
   expression: >-
     has(namespaceObject.metadata.labels) ? namespaceObject.metadata.labels : {}
@@ -47,7 +42,7 @@ paramRef:
   expression: object.metadata.?annotations.orValue({})
 - name: allowed
   expression: >-
-    string(variables.namespaceLabels[?'runtimeclass-router.io/trust'].orValue(params.data['default-trust']))
+    string(variables.namespaceLabels[?'runtimeclass-router.io/trust'].orValue(params.metadata.annotations['guards.runtimeclass-router.io/default-trust']))
 - name: lowered
   expression: >-
     string(object.metadata.?labels[?'runtimeclass-router.io/trust'].orValue(variables.levels[0]))
@@ -59,7 +54,7 @@ paramRef:
   expression: >-
     'runtimeclass-router.io/mode' in variables.namespaceLabels
       ? !(variables.namespaceLabels['runtimeclass-router.io/mode'] in ['warn', 'audit'])
-      : 'runtimeclass-router.io/trust' in variables.namespaceLabels || params.data['default-mode'] == 'enforce'
+      : 'runtimeclass-router.io/trust' in variables.namespaceLabels || params.metadata.annotations['guards.runtimeclass-router.io/default-mode'] == 'enforce'
 # A static pod that a node announces. The annotation alone proves nothing.
 - name: mirror
   expression: >-
@@ -68,10 +63,10 @@ paramRef:
 - name: virtual
   expression: >-
     object.spec.?nodeName.orValue('') == '' && object.spec.?runtimeClassName.orValue('') == ''
-      && params.data[?'virtual-nodes'].orValue('').split('\n').exists(v, v != '' && v.split(',').all(b,
+      && params.metadata.annotations[?'guards.runtimeclass-router.io/virtual-nodes'].orValue('').split('\n').exists(v, v != '' && v.split(',').all(b,
         b == 'scheduler:' + object.spec.?schedulerName.orValue('')
           || object.spec.?nodeSelector.orValue({}).exists(k, k + '=' + object.spec.nodeSelector[k] == b)))
 - name: sandboxed
   expression: >-
-    variables.written && !variables.virtual && variables.enforced && !variables.mirror && !(variables.level in params.data['open-levels'].split('\n'))
+    variables.written && !variables.virtual && variables.enforced && !variables.mirror && !(variables.level in params.metadata.annotations['guards.runtimeclass-router.io/open-levels'].split('\n'))
 {{- end }}

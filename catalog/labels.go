@@ -25,6 +25,10 @@ const (
 	// usable all the same, because it scales from zero.
 	LabelAvailability = Prefix + "availability"
 
+	// LabelPolicy on a ConfigMap in the release's namespace is PolicyLabelValue where
+	// its keys are files of the policy.
+	LabelPolicy = Prefix + "policy"
+
 	// AnnotationTrust, AnnotationReason and AnnotationPolicyRevision are written
 	// on a Pod with every patch, so that `kubectl describe pod` answers "why?".
 	// They are never read as evidence: whoever creates a pod can write them.
@@ -37,3 +41,7 @@ const (
 	// if the pod had asked for none: whoever forges it hands the choice over.
 	AnnotationFallback = Prefix + "fallback"
 )
+
+// PolicyLabelValue is the value of [LabelPolicy]. Others, "false" say, leave a
+// ConfigMap out.
+const PolicyLabelValue = "true"

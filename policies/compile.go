@@ -16,20 +16,14 @@ import (
 // entrypoint is the query of every decision.
 const entrypoint = "data.router.decision"
 
-// maxModuleBytes bounds a policy file: it is the most that a ConfigMap holds, and a file
-// that is much larger takes the parser long, which no deadline ends.
-const maxModuleBytes = 1 << 20
-
 // parse reads modules; all syntax errors are returned, each with file and line.
 func parse(modules Modules) (map[string]*ast.Module, error) {
+	if err := checkSize(modules); err != nil {
+		return nil, err
+	}
 	parsed := make(map[string]*ast.Module, len(modules))
 	var errs []error
 	for name, source := range modules {
-		if len(source) > maxModuleBytes {
-			errs = append(errs, &LocatedError{File: name, Line: 1, Hint: "move lists to the configuration, or split the file",
-				Err: fmt.Errorf("the file has %d bytes, and %d is the most: a ConfigMap holds no more", len(source), maxModuleBytes)})
-			continue
-		}
 		module, err := ast.ParseModuleWithOpts(name, source, ast.ParserOptions{
 			ProcessAnnotation: true, // without it the schemas below are not applied
 			RegoVersion:       ast.RegoV1,

@@ -7,5 +7,6 @@
 // schemas that it is compiled against in schemas/.
 //
 // The package may import OPA, the Kubernetes API types and package catalog. It
-// knows no Kubernetes client, no clock and no server.
+// knows no Kubernetes client, no server, and no clock: only what loads a policy takes
+// the time (budget.go, watchdog.go).
 package policies

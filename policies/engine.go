@@ -18,11 +18,15 @@ var ErrNotLoaded = errors.New("no policy is loaded yet")
 // Engine holds the snapshot that decides now. Its methods may be called at any
 // time from any goroutine; a decision in flight keeps the snapshot it started with.
 type Engine struct {
-	current atomic.Pointer[Snapshot]
+	current  atomic.Pointer[Snapshot]
+	limits   Limits
+	check    func(context.Context, *Snapshot) error
+	watchdog watchdog
 
 	mu      sync.Mutex // serialises changes; no decision takes it
 	policy  *policy
 	catalog *catalog.Catalog
+	given   bool // the catalog is somebody's, and not the empty one
 }
 
 // policy is what a snapshot is made of, beside the catalog.
@@ -32,15 +36,35 @@ type policy struct {
 	revision string
 }
 
-// NewEngine returns an engine without a policy, over an empty catalog.
-func NewEngine() *Engine { return &Engine{catalog: catalog.Build(nil, nil)} }
+// Option changes an engine.
+type Option func(*Engine)
 
-// Load puts modules and a configuration in force if, in this order, they parse,
-// compile strictly against the schemas, read no data that does not exist, pass
-// their own tests, and answer every self-test pod. Otherwise what was in force
-// stays, and the error says what is wrong, with file and line where there is one.
+// WithLimits replaces [DefaultLimits].
+func WithLimits(limits Limits) Option { return func(e *Engine) { e.limits = limits } }
+
+// WithCheck adds a last condition that a policy must meet, over the catalog of the
+// moment: package webhook's floor, which no policy may go below. It is not asked while
+// the engine has been given no catalog, since every class is missing then.
+func WithCheck(check func(context.Context, *Snapshot) error) Option {
+	return func(e *Engine) { e.check = check }
+}
+
+// NewEngine returns an engine without a policy, over an empty catalog.
+func NewEngine(options ...Option) *Engine {
+	e := &Engine{catalog: catalog.Build(nil, nil), limits: DefaultLimits()}
+	for _, option := range options {
+		option(e)
+	}
+	return e
+}
+
+// Load puts modules and a configuration in force if, in this order, they are not too
+// large, parse, compile strictly against the schemas, read no data that does not exist,
+// pass their own tests, answer every self-test pod in time, and pass the engine's check.
+// Otherwise what was in force stays, and the error says what is wrong, with file and
+// line where there is one. What is still running when its time is up is left behind.
 func (e *Engine) Load(ctx context.Context, modules Modules, config Config) error {
-	p, err := newPolicy(ctx, modules, config)
+	p, err := e.try(ctx, modules, config)
 	if err != nil {
 		return err
 	}
@@ -49,6 +73,15 @@ func (e *Engine) Load(ctx context.Context, modules Modules, config Config) error
 	return e.swap(ctx, p, e.catalog)
 }
 
+// Try says what [Engine.Load] would say, and changes nothing.
+func (e *Engine) Try(ctx context.Context, modules Modules, config Config) error {
+	_, err := e.try(ctx, modules, config)
+	return err
+}
+
+// Abandoned is how many evaluations run on that nobody waits for any more.
+func (e *Engine) Abandoned() int { return int(e.watchdog.abandoned.Load()) }
+
 // SetCatalog makes decisions read a new catalog. Where its revision is that of the
 // current one, the data that policies read is the same and is not built again.
 func (e *Engine) SetCatalog(ctx context.Context, c *catalog.Catalog) error {
@@ -56,10 +89,14 @@ func (e *Engine) SetCatalog(ctx context.Context, c *catalog.Catalog) error {
 	defer e.mu.Unlock()
 	if s := e.current.Load(); s != nil && c.Revision() == e.catalog.Revision() {
 		e.current.Store(&Snapshot{policy: s.policy, catalog: c, query: s.query})
-		e.catalog = c
+		e.catalog, e.given = c, true
 		return nil
 	}
-	return e.swap(ctx, e.policy, c)
+	if err := e.swap(ctx, e.policy, c); err != nil {
+		return err
+	}
+	e.given = true
+	return nil
 }
 
 // swap is called with mu held.

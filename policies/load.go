@@ -18,8 +18,25 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
 
-// newPolicy does the load order of [Engine.Load].
-func newPolicy(ctx context.Context, modules Modules, config Config) (*policy, error) {
+// try does all of [Engine.Load] but putting the policy in force.
+func (e *Engine) try(ctx context.Context, modules Modules, config Config) (*policy, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.limits.Load, fmt.Errorf("the policy is not checked in %s: %w", e.limits.Load, context.DeadlineExceeded))
+	defer cancel()
+	p, err := watched(ctx, &e.watchdog, func(ctx context.Context) (*policy, error) {
+		p, err := e.newPolicy(ctx, modules, config)
+		if err != nil {
+			return nil, err
+		}
+		return p, e.checked(ctx, p)
+	})
+	if errors.Is(err, ErrAbandoned) {
+		return nil, context.Cause(ctx)
+	}
+	return p, err
+}
+
+// newPolicy does the load order of [Engine.Load], up to the self-test.
+func (e *Engine) newPolicy(ctx context.Context, modules Modules, config Config) (*policy, error) {
 	if err := config.Validate(field.NewPath("router")).ToAggregate(); err != nil {
 		return nil, err
 	}
@@ -35,14 +52,34 @@ func newPolicy(ctx context.Context, modules Modules, config Config) (*policy, er
 	}
 	var tests error
 	if len(production) < len(parsed) {
-		tests = runTests(ctx, parsed, config)
+		tests = e.runTests(ctx, parsed, config)
 	}
 	revision, err := revisionOf(modules, config)
 	if err != nil {
 		return nil, err
 	}
 	p := &policy{compiler: compiler, config: config, revision: revision}
-	return p, errors.Join(tests, selfTest(ctx, p))
+	return p, errors.Join(tests, e.selfTest(ctx, p))
+}
+
+// checked asks for answers in time, and the engine's check, over the catalog of the
+// moment.
+func (e *Engine) checked(ctx context.Context, p *policy) error {
+	e.mu.Lock()
+	c, given := e.catalog, e.given
+	e.mu.Unlock()
+	if !given {
+		return nil
+	}
+	// What else is wrong with an answer, the check says.
+	if err := e.askAll(ctx, p, c, func(error) error { return nil }); err != nil || e.check == nil {
+		return err
+	}
+	s, err := newSnapshot(ctx, p, c)
+	if err != nil {
+		return err
+	}
+	return e.check(ctx, s)
 }
 
 // revisionOf is a digest of all that makes a policy.
@@ -61,37 +98,22 @@ func revisionOf(modules Modules, config Config) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:6]), nil
 }
 
-// runTests runs the test rules of the modules over an empty catalog; a test brings
-// its own with `with data.catalog as ...`. The error joins the tests that failed.
-func runTests(ctx context.Context, parsed map[string]*ast.Module, config Config) error {
-	results, err := testResults(ctx, parsed, config)
+func testResults(ctx context.Context, parsed map[string]*ast.Module, config Config, with ...func(*tester.Runner) *tester.Runner) ([]*tester.Result, error) {
+	var results []*tester.Result
+	err := eachResult(ctx, parsed, config, func(r *tester.Result) { results = append(results, r) }, with...)
+	return results, err
+}
+
+// eachResult runs the test rules of the modules over an empty catalog; a test brings its
+// own with `with data.catalog as ...`.
+func eachResult(ctx context.Context, parsed map[string]*ast.Module, config Config, each func(*tester.Result), with ...func(*tester.Runner) *tester.Runner) error {
+	set, err := schemaSet()
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, result := range results {
-		if !result.Pass() && !result.Skip {
-			errs = append(errs, locate(result.Location, "", fmt.Errorf("%s.%s failed%s", result.Package, result.Name, detail(result.Error))))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func detail(err error) string {
-	if err == nil {
-		return ""
-	}
-	return ": " + err.Error()
-}
-
-func testResults(ctx context.Context, parsed map[string]*ast.Module, config Config, with ...func(*tester.Runner) *tester.Runner) ([]*tester.Result, error) {
-	set, err := schemaSet()
-	if err != nil {
-		return nil, err
-	}
 	store, err := newStore(catalog.Build(nil, nil), config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	runner := tester.NewRunner().SetCompiler(newCompiler(set)).SetStore(store).RaiseBuiltinErrors(true)
 	for _, option := range with {
@@ -99,11 +121,10 @@ func testResults(ctx context.Context, parsed map[string]*ast.Module, config Conf
 	}
 	stream, err := runner.SetModules(parsed).RunTests(ctx, nil)
 	if err != nil {
-		return nil, fmt.Errorf("compile policy tests: %w", err)
+		return fmt.Errorf("compile policy tests: %w", err)
 	}
-	var results []*tester.Result
 	for result := range stream {
-		results = append(results, result)
+		each(result)
 	}
-	return results, nil
+	return nil
 }

@@ -148,6 +148,10 @@ func leaves(err error) []error {
 // problemOf describes one fault. What wraps an error of OPA's stays in the message,
 // without the place that OPA writes at its front.
 func problemOf(err error) Problem {
+	var list ast.Errors
+	if errors.As(err, &list) && len(list) == 1 {
+		err = list[0] // the list does not say of itself what is in it
+	}
 	var (
 		located  *LocatedError
 		compiled *ast.Error

@@ -115,3 +115,14 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemOfAWrappedList: OPA's list of errors does not unwrap, and one of it is no
+// list.
+func TestProblemOfAWrappedList(t *testing.T) {
+	t.Parallel()
+	_, err := parse(Modules{"p.rego": "package p\n\na if {\n"})
+	problems := Problems(fmt.Errorf("fetch bundle: %w", err))
+	if len(problems) != 1 || problems[0].File != "p.rego" || problems[0].Line != 4 {
+		t.Errorf("%+v", problems)
+	}
+}

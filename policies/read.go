@@ -138,6 +138,14 @@ func readConfigMap(file string) (Modules, error) {
 			return nil, fmt.Errorf("read ConfigMap %s: document %d is a %s: %s", file, d.Index, d.GVK.Kind,
 				cmp.Or(strings.Join(d.Warnings, "; "), "write ConfigMaps only"))
 		}
+		check := checkConfigMapSize
+		if object.Labels[catalog.LabelPolicy] == catalog.PolicyLabelValue {
+			// As it would be watched.
+			check = func(c *corev1.ConfigMap) error { _, err := ConfigMapModules(c); return err }
+		}
+		if err := check(object); err != nil {
+			return nil, err
+		}
 		for key, source := range object.Data {
 			if path.Ext(key) != ".rego" {
 				continue

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
@@ -29,11 +30,15 @@ func parsedShipped(t *testing.T) map[string]*ast.Module {
 	return parsed
 }
 
+// unhurried gives a rule more than OPA's five seconds: the race detector and a busy machine
+// take their share.
+func unhurried(r *tester.Runner) *tester.Runner { return r.SetTimeout(time.Minute) }
+
 // TestRego runs the tests that lie beside the shipped rules, each as a subtest.
 func TestRego(t *testing.T) {
 	t.Parallel()
 	parsed := parsedShipped(t)
-	results, err := testResults(t.Context(), parsed, DefaultConfig())
+	results, err := testResults(t.Context(), parsed, DefaultConfig(), unhurried)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +61,7 @@ func TestRegoCoverage(t *testing.T) {
 	coverage := cover.New()
 	if _, err := testResults(t.Context(), parsed, DefaultConfig(), func(r *tester.Runner) *tester.Runner {
 		return r.SetCoverageQueryTracer(coverage)
-	}); err != nil {
+	}, unhurried); err != nil {
 		t.Fatal(err)
 	}
 	for name, file := range coverage.Report(parsed).Files {

@@ -1,13 +1,11 @@
 package policies
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
@@ -56,13 +54,13 @@ func RunSelfTests(config *Config, ask func(SelfTest) error) error {
 		labels = append(labels, map[string]string{catalog.LabelTrust: level.Name})
 	}
 	var errs []error
-	for name, spec := range selfTestPods {
+	for _, name := range slices.Sorted(maps.Keys(selfTestPods)) {
 		for _, l := range labels {
 			test := SelfTest{Name: name, Labels: l, Input: Input{
 				Request:   Request{Operation: "CREATE", Namespace: "selftest", Name: "selftest", Date: "2000-01-01"},
 				Namespace: catalog.Namespace{Name: "selftest", Labels: l},
 				Pod: json.RawMessage(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "selftest", "namespace": "selftest"}, "spec": ` +
-					spec + `}`),
+					selfTestPods[name] + `}`),
 			}}
 			if err := ask(test); err != nil {
 				errs = append(errs, &SelfTestError{Test: test, Err: err})
@@ -71,22 +69,4 @@ func RunSelfTests(config *Config, ask func(SelfTest) error) error {
 	}
 	slices.SortFunc(errs, func(a, b error) int { return len(a.Error()) - len(b.Error()) })
 	return errors.Join(errs...)
-}
-
-// selfTest asks the policy over a catalog without classes.
-func selfTest(ctx context.Context, p *policy) error {
-	s, err := newSnapshot(ctx, p, catalog.Build(nil, nil))
-	if err != nil {
-		return err
-	}
-	return RunSelfTests(&p.config, func(test SelfTest) error {
-		_, err := s.Decide(ctx, test.Input)
-		var fault *Fault
-		if errors.As(err, &fault) && (fault.Kind == Undefined || fault.Kind == BadShape) {
-			// OPA does not say which rule it was: there is one that can be.
-			rules := p.compiler.GetRulesExact(ast.MustParseRef(entrypoint))
-			return locate(rules[0].Location, hintForShape(err), err)
-		}
-		return err
-	})
 }

@@ -31,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}, []string{"action", "mode", "trust", "runtime_class"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_errors_total",
-			Help: "Reviews that ended in an error, by kind: undecodable, policy, deadline, class_gone, api or internal.",
+			Help: "Reviews that ended in an error, by kind: undecodable, busy, policy, deadline, class_gone, api or internal.",
 		}, []string{"kind"}),
 		policyErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_policy_errors_total",
@@ -53,7 +53,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}, []string{"exception"}),
 		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_validations_total",
-			Help: "Final pods and workloads judged, by resource (pods or workloads), mode and outcome: an action, or error. A denied pod was changed after it was routed, or the mutating endpoint was not asked.",
+			Help: "Final pods, workloads and policy ConfigMaps judged, by resource (pods, workloads or policies), mode and outcome: an action, or error. A denied pod was changed after it was routed, or the mutating endpoint was not asked.",
 		}, []string{"resource", "mode", "outcome"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_config_reloads_total",

@@ -39,6 +39,7 @@ var fates = []struct {
 	fate
 }{
 	{is(ErrUndecodable), fate{"undecodable", http.StatusBadRequest, metav1.StatusReasonBadRequest}},
+	{is(errBusy), fate{"busy", http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests}},
 	{timedOut, fate{"deadline", http.StatusGatewayTimeout, metav1.StatusReasonTimeout}},
 	{is(ErrClassGone), fate{"class_gone", http.StatusInternalServerError, metav1.StatusReasonInternalError}},
 	{as[*policies.Fault], fate{"policy", http.StatusInternalServerError, metav1.StatusReasonInternalError}},

@@ -16,6 +16,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
+	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 )
 
 const (
@@ -62,9 +63,12 @@ type logConfig struct {
 }
 
 type policiesConfig struct {
-	Directory string `json:"directory"`
-	Mode      string `json:"mode"`
+	Mode            string `json:"mode"`
+	sources.Options `json:",inline"`
 }
+
+// replace reports whether what the sources hold takes the shipped policy's place.
+func (p *policiesConfig) replace() bool { return p.Mode == "replace" }
 
 // loadConfig reads the defaults and, over them, the file; path "" means none. What
 // is wrong with the file is returned at once, each fault with its field.
@@ -127,20 +131,30 @@ func (c *config) validate() error {
 	if modes := []string{"extend", "replace"}; !slices.Contains(modes, c.Policies.Mode) {
 		errs = append(errs, field.NotSupported(field.NewPath("policies", "mode"), c.Policies.Mode, modes))
 	}
-	if c.Policies.Mode == "replace" && c.Policies.Directory == "" {
-		errs = append(errs, field.Required(field.NewPath("policies", "directory"), "mode replace needs the policy to put in the shipped one's place"))
+	if c.Policies.replace() && !c.Policies.Any() {
+		errs = append(errs, field.Invalid(field.NewPath("policies", "mode"), c.Policies.Mode,
+			"needs a policy to put in the shipped one's place: set policies.directory, policies.configMaps.namespace or policies.bundle.url"))
 	}
+	errs = append(errs, c.Policies.Validate(field.NewPath("policies"))...)
 	return errs.ToAggregate()
 }
 
-// modules are the policy's files as the configuration says.
-func (c *config) modules() (policies.Modules, error) {
+// modules are the policy's files as far as they are on this machine; what is left out is
+// named in notes.
+func (c *config) modules() (modules policies.Modules, notes []string, err error) {
+	if c.Policies.ConfigMaps.Namespace != "" {
+		notes = append(notes, "the ConfigMaps of policies.configMaps.namespace are not read here")
+	}
+	if c.Policies.Bundle.URL != "" {
+		notes = append(notes, "the bundle of policies.bundle.url is not fetched here")
+	}
 	if c.Policies.Directory == "" {
-		return policies.Shipped(), nil
+		return policies.Shipped(), notes, nil
 	}
 	given, err := policies.Directory(c.Policies.Directory)
-	if err != nil || c.Policies.Mode == "replace" {
-		return given, err
+	if err != nil || c.Policies.replace() {
+		return given, notes, err
 	}
-	return policies.Shipped().Extend(given)
+	modules, err = policies.Shipped().Extend(given)
+	return modules, notes, err
 }

@@ -131,6 +131,40 @@ func TestPolicyDirectory(t *testing.T) {
 	}
 }
 
+// TestBundleIsVerifiedOrSaidNotToBe: it cannot be forgotten.
+func TestBundleIsVerifiedOrSaidNotToBe(t *testing.T) {
+	t.Parallel()
+	for bundle, want := range map[string]string{
+		"{url: 'https://a/b'}": "policies.bundle.keysDirectory: Required value: name the directory with the public keys that verify the bundle, or write unsigned: true",
+		"{url: 'https://a/b', unsigned: true, keysDirectory: /k}":       "policies.bundle.unsigned",
+		"{url: 'https://a/b', keysDirectory: /k, verify: true}":         `unknown field "policies.bundle.verify"`,
+		"{url: 'https://a/b', keysDirectory: /k, pollInterval: 1ms}":    "policies.bundle.pollInterval",
+		"{url: 'https://a/b', unsigned: true, persistDirectory: below}": "policies.bundle.persistDirectory",
+		"{url: 'https://a/b', keysDirectory: /k, algorithm: none}":      "policies.bundle.algorithm",
+		"{keysDirectory: /k}": "policies.bundle.url",
+		"{url: 'oci://a/b:c', keysDirectory: /k, persistDirectory: ''}":  "policies.bundle.persistDirectory",
+		"{url: 'http://a/b', unsigned: true, credentialsDirectory: '/'}": "policies.bundle.url",
+	} {
+		_, _, err := run(t, "", "serve", "--config", write(t, head+"policies: {bundle: "+bundle+"}\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", bundle, err, want)
+		}
+	}
+}
+
+// TestRouteNotesWhatItDoesNotRead: a preview must not pass for the whole policy.
+func TestRouteNotesWhatItDoesNotRead(t *testing.T) {
+	t.Parallel()
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n"
+	config := write(t, head+"policies: {configMaps: {namespace: router}, bundle: {url: 'https://a/b', unsigned: true}}\n")
+	_, notes, err := run(t, pod, "route", "-f", "-", "--config", config)
+	for _, want := range []string{"policies.configMaps.namespace are not read", "policies.bundle.url is not fetched"} {
+		if err != nil || !strings.Contains(notes, want) {
+			t.Errorf("%v; notes lack %q: %s", err, want, notes)
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	out, _, err := run(t, "", "version")

@@ -7,19 +7,28 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
-// runGuards keeps the parameters of the in-process guards in step. It waits for the
-// cluster's catalog: the empty one that the engine starts with would tell the guards that
-// nothing isolates.
+// runGuards keeps the parameters of the in-process guards in step. It waits for a
+// policy and the cluster's catalog: the empty one that the engine starts with would tell
+// the guards that nothing isolates.
 func (r *router) runGuards(ctx context.Context) error {
 	if r.guards == nil {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-r.catalogApplied:
+	for _, known := range []<-chan struct{}{r.catalogApplied, r.loader.loaded} {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-known:
+		}
 	}
 	return r.guards.Run(ctx)
+}
+
+// tellGuards tells that the catalog or the policy's configuration is another.
+func (r *router) tellGuards() {
+	if r.guards != nil {
+		r.guards.Changed()
+	}
 }
 
 // inForce is what decides now, as the guards' parameters are made of it.

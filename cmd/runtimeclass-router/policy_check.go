@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +67,7 @@ func (o *policyCheckOptions) run(ctx context.Context, out io.Writer, path string
 		if modules, err = source.Over(o.mode); err != nil {
 			return err
 		}
-		err = o.check(ctx, source, modules, config, cluster)
+		err = o.check(ctx, modules, config, cluster)
 	}
 	problems = append(problems, source.Problems(err)...)
 	if o.output == "json" {
@@ -89,7 +87,7 @@ func (o *policyCheckOptions) run(ctx context.Context, out io.Writer, path string
 }
 
 // check loads the policy, and routes the self-test pods with it.
-func (o *policyOptions) check(ctx context.Context, source *policies.Source, modules policies.Modules, config policies.Config, cluster *catalog.Catalog) error {
+func (o *policyOptions) check(ctx context.Context, modules policies.Modules, config policies.Config, cluster *catalog.Catalog) error {
 	engine, err := o.engine(ctx, modules, config, cluster)
 	if err != nil {
 		return err
@@ -98,41 +96,10 @@ func (o *policyOptions) check(ctx context.Context, source *policies.Source, modu
 	if err != nil {
 		return err
 	}
-	router := &webhook.Router{Engine: engine}
-	return policies.RunSelfTests(&config, func(test policies.SelfTest) error {
-		_, err := router.Route(ctx, test.Input)
-		return blame(ctx, snapshot, source, test.Input, err)
-	})
+	return webhook.CheckPolicy(ctx, snapshot)
 }
 
-// blame gives a fault that OPA does not place in the author's files the place of the rule
-// that it came from: the first hook, or rule of the entry point, that held.
+// blame places a fault in the files of a source, where that can be told.
 func blame(ctx context.Context, snapshot *policies.Snapshot, source *policies.Source, in policies.Input, err error) error {
-	var fault *policies.Fault
-	if !errors.As(err, &fault) || fault.Kind != policies.Unsafe && fault.Kind != policies.Failed {
-		return err
-	}
-	placed := policies.Problems(err)[0]
-	if _, own := source.Modules[placed.File]; own {
-		return err
-	}
-	located := &policies.LocatedError{Err: err, Hint: placed.Hint}
-	switch message := fault.Error(); {
-	case strings.Contains(message, "below the floor"):
-		located.Hint = "no policy goes below the floor: answer a class that meets it, or list the pods in the configuration's exceptions"
-	case strings.Contains(message, "does not exist"):
-		located.Hint = "look the class up in data.catalog.runtimeClasses; to check against your own cluster's classes, give --cluster"
-	case strings.Contains(message, "more than the labels allow"):
-		located.Hint = "a policy may lower the trust of a pod, never raise it"
-	}
-	// The error of the trace is the fault that is being placed.
-	hooks, _ := snapshot.Hooks(ctx, in, func(module string) bool { _, own := source.Modules[module]; return own })
-	if len(hooks) == 0 {
-		if fault.Kind == policies.Failed {
-			return err // it has a place, in the shipped policy
-		}
-		return located
-	}
-	located.File, located.Line, located.Column = hooks[0].File, hooks[0].Line, hooks[0].Column
-	return located
+	return webhook.Blame(ctx, snapshot, func(module string) bool { _, own := source.Modules[module]; return own }, in, err)
 }

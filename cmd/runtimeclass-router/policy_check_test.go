@@ -72,7 +72,7 @@ func TestPolicyCheckBroken(t *testing.T) {
 		// This one and the next load without a fault: the self-test over an empty catalog
 		// cannot see them, routing over a cluster does.
 		"unknown-class": {mode: "replace", want: []problem{
-			{"custom.rego", 3, 1, `policy error (unsafe): runtime class "gvisro" does not exist`, "give --cluster"},
+			{"custom.rego", 3, 1, `policy error (unsafe): runtime class "gvisro" does not exist`, "policy check --cluster"},
 		}},
 		"below-the-floor": {want: []problem{
 			{"custom.rego", 3, 1, "below the floor user-space-kernel; shown by self-test pod host network, plain, privileged, volumes, with a class", "no policy goes below the floor"},
@@ -265,10 +265,14 @@ func TestPolicyCheckRefuses(t *testing.T) {
 	t.Parallel()
 	shipped := filepath.Join(t.TempDir(), "rego", "trust.rego")
 	writeFile(t, shipped, "package router.custom\n")
+	labelled := filepath.Join(t.TempDir(), "labelled.yaml")
+	writeFile(t, labelled, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: team, labels: {runtimeclass-router.io/policy: 'true'}}\n"+
+		"data: {custom.rego: \"package router.custom\\n\", custom.reg: \"package router.custom\\n\"}\n")
 	for name, test := range map[string]struct {
 		args []string
 		want string // in the output or the error
 	}{
+		"a bad key":      {[]string{labelled}, `team/custom.reg:1: key "custom.reg" of ConfigMap team does not end in .rego (rename the key`},
 		"no such path":   {[]string{"testdata/absent"}, "testdata/absent: stat: no such file or directory"},
 		"no Rego in it":  {[]string{"testdata/policy/tested/fixtures"}, "no .rego file in it"},
 		"another kind":   {[]string{"cluster.yaml"}, "read ConfigMap cluster.yaml: document 1 is a RuntimeClass"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
@@ -22,6 +23,13 @@ import (
 //
 //go:embed cluster.yaml
 var exampleCluster []byte
+
+// exemptNamespaces are those of the chart as shipped; a flag names others.
+func exemptNamespaces() []string {
+	return []string{"kube-system", "kube-node-lease", "runtimeclass-router"}
+}
+
+const exemptNamespacesUsage = "namespaces whose pods the webhook is not asked about: the chart's exemptNamespaces and the release's own"
 
 type routeOptions struct {
 	files, cluster      []string
@@ -60,8 +68,7 @@ is faulty. What could be decided is printed all the same.`,
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "take the cluster's state from the current context of this kubeconfig")
 	flags.StringVar(&o.configFile, "config", "", "the configuration file that the webhook runs with")
 	flags.StringVarP(&o.output, "output", "o", "table", "table, json, or yaml (the manifests as they would be admitted)")
-	flags.StringSliceVar(&o.exempt, "exempt-namespaces", []string{"kube-system", "kube-node-lease", "runtimeclass-router"},
-		"namespaces whose pods the webhook is not asked about: the chart's exemptNamespaces and the release's own")
+	flags.StringSliceVar(&o.exempt, "exempt-namespaces", exemptNamespaces(), exemptNamespacesUsage)
 	flags.BoolVar(&o.failOnDeny, "fail-on-deny", false, "exit with status 2 if any pod is denied")
 	if err := cmd.MarkFlagRequired("filename"); err != nil {
 		panic(err) // the flag is defined above
@@ -90,9 +97,12 @@ func (o *routeOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 		namespaces[name] = namespace // what is about to be applied wins over what is there
 	}
 	engine := policies.NewEngine()
-	modules, err := c.modules()
+	modules, notes, err := c.modules()
 	if err != nil {
 		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintf(errOut, "note: %s\n", note)
 	}
 	if err := engine.Load(ctx, modules, c.router); err != nil {
 		return fmt.Errorf("load policy: %w", err)
@@ -135,11 +145,9 @@ func (o *routeOptions) clusterState(ctx context.Context, manifests *catalog.Mani
 		}
 		return files.Catalog(), files.Namespaces(), nil
 	case live:
-		rules := clientcmd.NewDefaultClientConfigLoadingRules()
-		rules.ExplicitPath = o.kubeconfig
-		kube, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+		kube, err := kubeConfig(o.kubeconfig, o.context)
 		if err != nil {
-			return nil, nil, fmt.Errorf("find the cluster: %w", err)
+			return nil, nil, err
 		}
 		return informers.Read(ctx, kube)
 	case manifests.HasRuntimeClasses():
@@ -150,4 +158,15 @@ func (o *routeOptions) clusterState(ctx context.Context, manifests *catalog.Mani
 		return nil, nil, err
 	}
 	return example.Catalog(), map[string]*catalog.Namespace{}, nil
+}
+
+// kubeConfig is how a live cluster is reached, by the flags --kubeconfig and --context.
+func kubeConfig(file, name string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	return config, nil
 }

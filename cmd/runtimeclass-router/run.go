@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -22,14 +23,13 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
+	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
 // router is the running product.
 type router struct {
-	config *config
-	// load reads the configuration anew, flags laid over the file.
-	load         func() (*config, error)
+	config       *config
 	log          logr.Logger
 	engine       *policies.Engine
 	informers    *informers.Informers
@@ -38,9 +38,11 @@ type router struct {
 	metrics      *webhook.Metrics
 	endpoints    map[string]*webhook.Endpoint
 	server       *webhook.Server
+	loader       *loader
 	guards       *backstop.Writer // nil where no ServiceAccount is configured
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
+	catalog        atomic.Pointer[catalog.Catalog]
 	state          atomic.Int32
 }
 
@@ -53,49 +55,41 @@ const (
 
 // serve runs the product until ctx ends.
 func serve(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger) error {
-	r, err := newRouter(ctx, load, kube, log)
+	r, err := newRouter(load, kube, log)
 	if err != nil {
 		return err
 	}
 	return r.run(ctx)
 }
 
-func newRouter(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger) (*router, error) {
+func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger) (*router, error) {
 	c, err := load()
 	if err != nil {
 		return nil, err
 	}
-	r := &router{config: c, load: load, log: log, engine: policies.NewEngine(), catalogApplied: make(chan struct{})}
-	modules, err := c.modules()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.engine.Load(ctx, modules, c.router); err != nil {
-		return nil, fmt.Errorf("load policy: %w", err)
-	}
-	snapshot, err := r.engine.Snapshot()
-	if err != nil {
-		return nil, err
-	}
+	r := &router{config: c, log: log, engine: policies.NewEngine(policies.WithCheck(webhook.CheckPolicy)), catalogApplied: make(chan struct{})}
+	r.catalog.Store(catalog.Build(nil, nil))
 	if r.metrics, err = webhook.NewMetrics(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	r.metrics.PolicyLoaded(snapshot.Revision())
-	log.Info("policy loaded", "policyRevision", snapshot.Revision(), "files", len(modules))
-
+	if r.loader, err = r.newLoader(kube, load); err != nil {
+		return nil, err
+	}
 	if r.informers, err = informers.New(kube, log); err != nil {
 		return nil, err
 	}
-	if err := metrics.Registry.Register(webhook.NewWatchCollector(r.informers.WatchAges)); err != nil {
+	if err := errors.Join(metrics.Registry.Register(webhook.NewAbandonedCollector(r.engine.Abandoned)),
+		metrics.Registry.Register(webhook.NewWatchCollector(r.informers.WatchAges))); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	if r.manager, err = ctrl.NewManager(kube, ctrl.Options{
 		Logger:                 log,
-		Metrics:                metricsserver.Options{BindAddress: c.Metrics.BindAddress},
+		Metrics:                metricsserver.Options{BindAddress: c.Metrics.BindAddress, ExtraHandlers: map[string]http.Handler{statuszPath: r.loader}},
 		HealthProbeBindAddress: c.Health.BindAddress,
 	}); err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
+	r.loader.refused = tellObjects(r.manager.GetEventRecorder(reporter))
 	if r.certificates, err = certs.New(r.manager, c.Certs, log); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
@@ -117,6 +111,9 @@ func newRouter(ctx context.Context, load func() (*config, error), kube *rest.Con
 		webhook.MutatePodPath:        webhook.NewHandler(options),
 		webhook.ValidatePodPath:      webhook.NewPodValidator(options),
 		webhook.ValidateWorkloadPath: webhook.NewWorkloadAdvisor(options),
+		webhook.ValidatePolicyPath: webhook.NewPolicyValidator(webhook.PolicyOptions{
+			Engine: r.engine, Files: r.loader.candidates, Metrics: r.metrics, Log: log,
+		}),
 	} {
 		r.endpoints[path] = &webhook.Endpoint{Handler: handler, Log: log, Metrics: r.metrics}
 	}
@@ -129,6 +126,39 @@ func newRouter(ctx context.Context, load func() (*config, error), kube *rest.Con
 	)
 }
 
+// reporter is what Events call the product.
+const reporter = "runtimeclass-router"
+
+func (r *router) newLoader(kube *rest.Config, read func() (*config, error)) (*loader, error) {
+	client, err := kubernetes.NewForConfig(kube)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return &loader{
+		read:    read,
+		set:     sources.NewSet(sources.New(r.config.Policies.Options, client, r.log)),
+		engine:  r.engine,
+		catalog: r.catalog.Load,
+		metrics: r.metrics,
+		log:     r.log,
+		inForce: r.tellGuards,
+		loaded:  make(chan struct{}),
+		running: r.config,
+		config:  r.config,
+		told:    map[string]string{},
+	}, nil
+}
+
+// load loads policies from when the cluster is known: they are tried over its classes.
+func (r *router) load(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.catalogApplied:
+	}
+	return r.loader.run(ctx)
+}
+
 // run ends in this order when ctx does: it says that it is not ready, goes on
 // answering while the Service's endpoints change, ends the server when what it has
 // accepted is answered, and only then what the server reads from.
@@ -139,7 +169,8 @@ func (r *router) run(ctx context.Context) error {
 	group.Go(func() error { return r.manager.Start(background) })
 	group.Go(func() error { return r.informers.Run(background, r.applyCatalog) })
 	group.Go(func() error { return r.runGuards(background) })
-	group.Go(func() error { return r.watchConfig(background) })
+	group.Go(func() error { return r.loader.set.Run(background) })
+	group.Go(func() error { return r.load(background) })
 	group.Go(func() error {
 		defer stop()
 		return r.runServer(ctx, background)
@@ -156,10 +187,12 @@ func (r *router) runServer(ctx, background context.Context) error {
 	if err := r.certificates.Wait(starting); err != nil {
 		return unlessEnded(starting, err)
 	}
-	select {
-	case <-r.catalogApplied:
-	case <-starting.Done():
-		return nil
+	for _, known := range []<-chan struct{}{r.catalogApplied, r.loader.loaded} {
+		select {
+		case <-known:
+		case <-starting.Done():
+			return nil
+		}
 	}
 	serverContext, endServer := context.WithCancel(background)
 	defer endServer()
@@ -187,9 +220,8 @@ func (r *router) applyCatalog(ctx context.Context, c *catalog.Catalog) error {
 	if err := r.engine.SetCatalog(ctx, c); err != nil {
 		return err
 	}
-	if r.guards != nil {
-		r.guards.Changed()
-	}
+	r.catalog.Store(c)
+	r.tellGuards()
 	for _, class := range c.RuntimeClasses {
 		for _, note := range class.Notes {
 			r.log.Info("runtime class is odd", "runtimeClass", class.Name, "note", note)
@@ -207,7 +239,7 @@ func (r *router) applyCatalog(ctx context.Context, c *catalog.Catalog) error {
 func (r *router) checkServing(request *http.Request) error {
 	switch r.state.Load() {
 	case starting:
-		return errors.New("waiting for the catalog and the certificates")
+		return errors.New("waiting for the catalog, the policy and the certificates; " + statuszPath + " beside the metrics says more")
 	case draining:
 		return errors.New("draining")
 	}

@@ -31,6 +31,7 @@ var arrows = []struct {
 	{"./catalog", []string{opa, clientGo, controllerRuntime, "./policies", "./webhook", "./certs", "./cmd", "./catalog/informers"}},
 	{"./catalog/informers", []string{opa, "./policies", "./webhook", "./certs", "./cmd"}},
 	{"./policies", []string{clientGo, controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd"}},
+	{"./policies/sources", []string{controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./policies/schemas", []string{opa, clientGo, controllerRuntime, "./catalog", "./webhook", "./certs", "./cmd"}},
 	{"./webhook", []string{"./certs", "./catalog/informers", "./cmd"}},
 	{"./certs", []string{"./policies", "./catalog", "./webhook", "./cmd"}},

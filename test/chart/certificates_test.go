@@ -25,13 +25,13 @@ import (
 // patience bounds a wait; it is no expectation.
 const patience = 2 * time.Minute
 
-func (c *cluster) as(t *testing.T, kubeconfig string) client.Client {
+func (c *cluster) as(t *testing.T, kubeconfig string) client.WithWatch {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := client.New(config, client.Options{})
+	account, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

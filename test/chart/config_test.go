@@ -3,6 +3,7 @@ package chart
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
+	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 )
 
 // file is what of the configuration file this test can hold to something; the whole
@@ -31,8 +33,8 @@ type file struct {
 	Guards     backstop.Options `json:"guards"`
 	Log        json.RawMessage  `json:"log"`
 	Policies   struct {
-		Directory string `json:"directory"`
-		Mode      string `json:"mode"`
+		Mode            string `json:"mode"`
+		sources.Options `json:",inline"`
 	} `json:"policies"`
 	Router json.RawMessage `json:"router"`
 }
@@ -86,6 +88,12 @@ func TestConfiguration(t *testing.T) {
 			if err := f.Certs.Validate(field.NewPath("certs")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
+			if err := f.Policies.Validate(field.NewPath("policies")).ToAggregate(); err != nil {
+				t.Error(err)
+			}
+			if got := f.Policies.ConfigMaps.Namespace; got != namespace {
+				t.Errorf("policy ConfigMaps are watched in namespace %q, want the release's", got)
+			}
 			checkGuards(t, f.Guards, objects)
 			router, err := policies.ParseConfig(f.Router)
 			if err != nil {
@@ -107,8 +115,14 @@ func checkMounts(t *testing.T, f file, deployment *appsv1.Deployment) {
 		mounted[mount.MountPath] = mount.Name
 	}
 	want := map[string]string{"/etc/runtimeclass-router/config": "config", f.Certs.Directory: "tls"}
-	if f.Policies.Directory != "" {
-		want[f.Policies.Directory] = "policies"
+	bundle := f.Policies.Bundle
+	for directory, volume := range map[string]string{
+		bundle.PersistDirectory: "bundle", bundle.KeysDirectory: "bundle-keys",
+		bundle.CredentialsDirectory: "bundle-credentials", strings.TrimSuffix(bundle.CAFile, "/ca.crt"): "bundle-ca",
+	} {
+		if directory != "" {
+			want[directory] = volume
+		}
 	}
 	if diff := cmp.Diff(want, mounted); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)

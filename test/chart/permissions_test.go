@@ -6,10 +6,14 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
 
 // serviceAccount returns a kubeconfig of the chart's ServiceAccount.
@@ -66,15 +70,54 @@ func (c *cluster) permissions(t *testing.T) {
 			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "routed"},
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "pod"},
 		}),
-		"list validating configurations":    account.List(ctx, &admissionregistrationv1.ValidatingWebhookConfigurationList{}),
-		"update another validating one":     account.Update(ctx, foreignValidating),
-		"delete its validating one":         account.Delete(ctx, validating),
-		"list policies":                     account.List(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyList{}),
-		"list pods":                         account.List(ctx, &corev1.PodList{}, client.InNamespace(namespace)),
-		"list config maps in the namespace": account.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace)),
+		"list validating configurations":        account.List(ctx, &admissionregistrationv1.ValidatingWebhookConfigurationList{}),
+		"update another validating one":         account.Update(ctx, foreignValidating),
+		"delete its validating one":             account.Delete(ctx, validating),
+		"list policies":                         account.List(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyList{}),
+		"list pods":                             account.List(ctx, &corev1.PodList{}, client.InNamespace(namespace)),
+		"list config maps of all namespaces":    account.List(ctx, &corev1.ConfigMapList{}),
+		"list config maps of another namespace": account.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("default")),
+		"create a config map":                   account.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"}}),
+		"update a policy":                       account.Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: release + "-policies"}}),
+		"create an event of another namespace":  account.Create(ctx, policyEvent("default")),
 	} {
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("%s: %v, want forbidden", name, err)
 		}
+	}
+	c.policyPermissions(t, account)
+}
+
+// policyPermissions are to watch policy, and to say on it why it is not in force.
+func (c *cluster) policyPermissions(t *testing.T, account client.WithWatch) {
+	t.Helper()
+	ctx := t.Context()
+	labelled := client.MatchingLabels{catalog.LabelPolicy: catalog.PolicyLabelValue}
+	var found corev1.ConfigMapList
+	if err := account.List(ctx, &found, client.InNamespace(namespace), labelled); err != nil || len(found.Items) != 1 {
+		t.Errorf("list policies: %d, %v, want the chart's", len(found.Items), err)
+	}
+	watch, err := account.Watch(ctx, &found, client.InNamespace(namespace), labelled)
+	if err != nil {
+		t.Errorf("watch policies: %v", err)
+	} else {
+		watch.Stop()
+	}
+	event := policyEvent(namespace)
+	if err := account.Create(ctx, event); err != nil {
+		t.Errorf("create an event: %v", err)
+	}
+	if err := account.Patch(ctx, event, client.RawPatch(types.MergePatchType, []byte(`{"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:00.000000Z"}}`))); err != nil {
+		t.Errorf("patch an event: %v", err)
+	}
+}
+
+// policyEvent is one as the product writes them.
+func policyEvent(namespace string) *eventsv1.Event {
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "policy-refused"},
+		EventTime:  metav1.NowMicro(), ReportingController: "runtimeclass-router", ReportingInstance: "a",
+		Type: corev1.EventTypeWarning, Reason: "PolicyRefused", Action: "LoadPolicy", Note: "custom.rego:1",
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: release + "-policies"},
 	}
 }

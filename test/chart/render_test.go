@@ -34,6 +34,13 @@ policies:
     custom.rego: |
       package router.custom
     custom_test.rego: "package router.custom_test\n"
+  bundle:
+    url: oci://registry.example/platform/policies:v1
+    pollInterval: 5m
+    keysSecret: policy-keys
+    algorithm: ES256
+    credentialsSecret: registry
+    caConfigMap: registry-ca
 log: {format: text, level: 1}
 resources: {limits: {memory: 1Gi}}
 priorityClassName: ""
@@ -54,6 +61,7 @@ var variants = map[string]string{
 	"everything": everything,
 	"renamed":    "{nameOverride: router, fullnameOverride: a-name-that-is-longer-than-what-a-dns-label-leaves-room-for-after-a-suffix}",
 	"replaced":   `{policies: {mode: replace, files: {router.rego: "package router\n"}}}`,
+	"unsigned":   `{policies: {mode: replace, bundle: {url: "https://policies.example/bundle.tar.gz", unsigned: true}}}`,
 	"url":        `{replicas: 0, webhook: {url: "https://127.0.0.1:9443/mutate-pod", caBundle: Q0E=}}`,
 	"unguarded":  "{backstop: {enabled: false}, fallback: {enabled: false}, custody: {enabled: false}}",
 	"ignored":    "{webhook: {failurePolicy: Ignore}, custody: {enabled: false}}",
@@ -125,6 +133,10 @@ func TestRefused(t *testing.T) {
 		"policy file with a slash":  {`{policies: {files: {a/b.rego: ""}}}`, "policies.files"},
 		"policy file that is none":  {`{policies: {files: {a.yaml: ""}}}`, "policies.files"},
 		"replaced by nothing":       {"{policies: {mode: replace}}", "policies.files"},
+		"policy mode":               {"{policies: {mode: append}}", "policies.mode"},
+		"bundle unverified":         {`{policies: {bundle: {url: "https://a/b"}}}`, "policies.bundle.keysSecret"},
+		"bundle both":               {`{policies: {bundle: {url: "https://a/b", keysSecret: a, unsigned: true}}}`, "policies.bundle.unsigned"},
+		"bundle from nowhere":       {`{policies: {bundle: {keysSecret: a}}}`, "policies.bundle.url"},
 		"class without a handler":   {"{runtimeClasses: {create: true, list: [{name: a}]}}", "handler is required"},
 		"class without a name":      {"{runtimeClasses: {create: true, list: [{handler: a}]}}", "name is required"},
 		"deadline longer than that": {"{webhook: {timeoutSeconds: 0}}", "webhook.timeoutSeconds"},
@@ -186,9 +198,17 @@ func TestConfigChangeReplacesPods(t *testing.T) {
 	if again := checksum("{replicas: 5}"); again != before {
 		t.Error("the checksum changes with what is not configuration")
 	}
-	for _, values := range []string{"{log: {level: 1}}", "{router: {gpuRuntimes: [kata-qemu]}}", `{policies: {files: {a.rego: "package a\n"}}}`} {
-		if checksum(values) == before {
-			t.Errorf("the checksum does not change with %s", values)
+	for values, want := range map[string]bool{
+		"{log: {level: 1}}":            true,
+		"{webhook: {drainSeconds: 9}}": true,
+		`{policies: {bundle: {url: "https://a/b", unsigned: true}}}`: true,
+		// These are taken over while the product runs.
+		"{router: {gpuRuntimes: [kata-qemu]}}":                             false,
+		`{policies: {files: {a.rego: "package a\n"}}}`:                     false,
+		`{policies: {mode: replace, files: {a.rego: "package router\n"}}}`: false,
+	} {
+		if got := checksum(values) != before; got != want {
+			t.Errorf("the checksum changes with %s: %t, want %t", values, got, want)
 		}
 	}
 }

@@ -27,8 +27,9 @@ import (
 
 // Router is a `runtimeclass-router serve` process.
 type Router struct {
-	// URL is where it serves, MetricsURL and HealthURL where it tells about itself.
-	URL, MetricsURL, HealthURL string
+	// URL is where it serves, MetricsURL, StatusURL and HealthURL where it tells about
+	// itself.
+	URL, MetricsURL, StatusURL, HealthURL string
 	// HTTP trusts the webhook's certificate.
 	HTTP *http.Client
 	// Log is the file with what the process wrote.
@@ -64,6 +65,7 @@ func (s *Stack) newRouter(ctx context.Context, name string, ports []int) (*Route
 	r := &Router{
 		URL:        fmt.Sprintf("https://127.0.0.1:%d", ports[0]),
 		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]),
+		StatusURL:  fmt.Sprintf("http://127.0.0.1:%d/statusz", ports[1]),
 		HealthURL:  fmt.Sprintf("http://127.0.0.1:%d", ports[2]),
 		HTTP:       &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}},
 		Log:        filepath.Join(s.Dir, name+".log"),
@@ -78,7 +80,7 @@ func (s *Stack) newRouter(ctx context.Context, name string, ports []int) (*Route
 }
 
 // routerConfig is the chart's configuration file, fit for a process outside of the
-// cluster. The chart's policy files, which its pods mount, are written to a folder.
+// cluster. The chart's policy is watched, as it is by its pods.
 func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
 	files, err := s.chartFiles(ctx, "config")
 	if err != nil {
@@ -97,17 +99,6 @@ func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
 	config["metrics"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[1])}
 	config["health"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[2])}
 	config["certs"] = map[string]any{"mode": "directory", "directory": s.certDir()}
-	policies, err := s.chartFiles(ctx, "policies")
-	if err != nil {
-		return nil, err
-	}
-	if policies != nil {
-		dir := filepath.Join(s.Dir, "policies")
-		if err := writeFiles(dir, policies); err != nil {
-			return nil, fmt.Errorf("write the policy: %w", err)
-		}
-		section(config, "policies")["directory"] = dir
-	}
 	encoded, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("encode the configuration: %w", err)
@@ -255,8 +246,13 @@ func (r *Router) Stop() error {
 }
 
 // Metrics returns what the process counts, in the text format.
-func (r *Router) Metrics(ctx context.Context) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.MetricsURL, nil)
+func (r *Router) Metrics(ctx context.Context) (string, error) { return get(ctx, r.MetricsURL) }
+
+// Status returns what the process tells of its policy, as JSON.
+func (r *Router) Status(ctx context.Context) (string, error) { return get(ctx, r.StatusURL) }
+
+func get(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
 	}

@@ -26,8 +26,35 @@ log:
   level: {{ .Values.log.level }}
 policies:
   mode: {{ .Values.policies.mode }}
-  {{- if .Values.policies.files }}
-  directory: /etc/runtimeclass-router/policies
+  configMaps:
+    namespace: {{ .Release.Namespace | quote }}
+  {{- with .Values.policies.bundle }}
+  {{- if .url }}
+  bundle:
+    url: {{ .url | quote }}
+    pollInterval: {{ .pollInterval | quote }}
+    persistDirectory: /var/lib/runtimeclass-router
+    {{- if .unsigned }}
+    unsigned: true
+    {{- else }}
+    keysDirectory: /etc/runtimeclass-router/bundle-keys
+    algorithm: {{ .algorithm | quote }}
+    {{- end }}
+    {{- if .credentialsSecret }}
+    credentialsDirectory: /etc/runtimeclass-router/bundle-credentials
+    {{- end }}
+    {{- if .caConfigMap }}
+    caFile: /etc/runtimeclass-router/bundle-ca/ca.crt
+    {{- end }}
+  {{- end }}
   {{- end }}
 router: {{- toYaml .Values.router | nindent 2 }}
+{{- end }}
+
+{{- /* What of the file takes a restart. The rest is read again while the product runs. */}}
+{{- define "router.restartConfig" -}}
+{{- $config := include "router.config" . | fromYaml }}
+{{- $_ := unset $config "router" }}
+{{- $_ := unset $config.policies "mode" }}
+{{- toJson $config }}
 {{- end }}

@@ -32,6 +32,7 @@ func TestABrokenDocumentDoesNotHideTheOthers(t *testing.T) {
 	breaks := map[string]struct{ document, want string }{
 		"syntax":          {"a: [\n", "yaml"},
 		"duplicate key":   {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\nkind: Pod\n", `key "kind" already set in map`},
+		"twice in JSON":   {`{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "b", "a": "c"}}}` + "\n", `key "a" already set in map`},
 		"no kind":         {"apiVersion: v1\nmetadata: {name: x}\n", "field kind is missing"},
 		"no apiVersion":   {"kind: Namespace\nmetadata: {name: x}\n", "field apiVersion is missing"},
 		"bad apiVersion":  {"apiVersion: a/b/c\nkind: Namespace\n", "field apiVersion"},

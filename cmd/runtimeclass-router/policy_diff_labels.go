@@ -35,9 +35,9 @@ func parseSetLabels(given []string) (map[string]map[string]*string, error) {
 	return labels, errors.Join(errs...)
 }
 
-// relabel returns namespaces with labels changed, and leaves the given ones alone.
+// relabel returns those namespaces whose labels are changed, and leaves the given ones alone.
 func relabel(namespaces map[string]*catalog.Namespace, labels map[string]map[string]*string) map[string]*catalog.Namespace {
-	changed := maps.Clone(namespaces)
+	changed := map[string]*catalog.Namespace{}
 	for name, set := range labels {
 		namespace := catalog.Namespace{Name: name, Labels: map[string]string{}}
 		if old, ok := namespaces[name]; ok {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -10,6 +12,21 @@ import (
 
 // reasonWidth is what the other columns leave of the width.
 const reasonWidth = tableWidth - 12 - 24 - 18 - 18 - 5 - 2*6
+
+// note says what the reader of the report may not expect.
+func (d *difference) note(out io.Writer, labels map[string]map[string]*string) {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		switch {
+		case slices.Contains(d.exempt, name):
+			fmt.Fprintf(out, "note: --set-label: namespace %s is exempt: the API server does not ask the webhook about its pods\n", name)
+		case !d.met[name]:
+			fmt.Fprintf(out, "note: --set-label: no pod or workload that was compared is in namespace %s\n", name)
+		}
+	}
+	if d.replaced > 0 {
+		fmt.Fprintf(out, "note: pods whose class the webhook replaced count as asking for none, since what they asked for is not recorded: %d\n", d.replaced)
+	}
+}
 
 func writeDiff(out io.Writer, format string, report *diffReport) error {
 	if format == "json" {

@@ -46,7 +46,7 @@ func TestPolicyDiffExitStatus(t *testing.T) {
 		"a label":          {[]string{"--set-label", "platform:runtimeclass-router.io/trust=untrusted"}, 3, "spec.hostNetwork"},
 		"a milder label":   {[]string{"--set-label", "shop:runtimeclass-router.io/trust=trusted"}, 0, "4 of 5 change their route"},
 		"no label":         {[]string{"--set-label", "shop:runtimeclass-router.io/trust-"}, 0, "unchanged (warn)"},
-		"a typing mistake": {[]string{"--set-label", "shpo:a=b"}, 0, "note: --set-label: no pod or workload of the manifests is in namespace shpo"},
+		"a typing mistake": {[]string{"--set-label", "shpo:a=b"}, 0, "note: --set-label: no pod or workload that was compared is in namespace shpo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestPolicyDiffRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no file":         {nil, `required flag(s) "filename" not set`},
+		"no file":         {nil, "nothing to compare"},
 		"an absent file":  {[]string{"-f", "testdata/absent.yaml"}, "no such file"},
 		"stdin twice":     {[]string{"-f", "-", "-f", "-"}, "given twice"},
 		"a format":        {[]string{"-f", diffPods, "-o", "yaml"}, "use table or json"},
@@ -127,7 +127,7 @@ func TestStreamIsReadManifests(t *testing.T) {
 		}
 		var got []catalog.Document
 		var errs []error
-		for d, err := range s.documents(nil) {
+		for d, err := range s.documents() {
 			if err != nil {
 				errs = append(errs, err)
 				continue
@@ -179,7 +179,7 @@ func TestStreamOfABrokenList(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{`, `{"items": [`, `{"items": [{]}`, `{"items": {}}`, `{"items": [1]} x`, `{"a": }`} {
 		var errs []error
-		for _, err := range (&stream{files: []string{inFile(t, text)}}).documents(nil) {
+		for _, err := range (&stream{files: []string{inFile(t, text)}}).documents() {
 			if err != nil {
 				errs = append(errs, err)
 			}

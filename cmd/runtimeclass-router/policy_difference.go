@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +31,8 @@ type change struct {
 type counted struct {
 	Pods   int    `json:"pods"` // and workloads, each of which counts as one
 	Reason string `json:"reason"`
+
+	first int // of the items, that Reason is of
 }
 
 // side is one of the two policies.
@@ -39,75 +41,96 @@ type side struct {
 	router *webhook.Router
 }
 
-// difference compares pods one by one.
+// difference compares pods, in any number of goroutines at once.
 type difference struct {
-	before, after          *side
+	before, after          *side // the same where the policy stays as it is
+	cluster                *catalog.Catalog
 	namespaces, relabelled map[string]*catalog.Namespace
+	exempt                 []string
 	now                    time.Time
 
+	mu       sync.Mutex
 	compared int
+	replaced int             // pods whose creator asked for a class that is not known any more
 	met      map[string]bool // namespaces with a pod
 	changes  map[change]*counted
 }
 
-// route compares one document.
-func (d *difference) route(ctx context.Context, document *catalog.Document) error {
-	if err := unbind(document); err != nil {
-		return fmt.Errorf("%s: document %d: %w", document.File, document.Index, err)
+// route compares one document, of an item at that position.
+func (d *difference) route(ctx context.Context, position int, document *catalog.Document) error {
+	if document.GVK.Kind != "Pod" {
+		return d.compare(ctx, position, document, false)
 	}
+	next, err := recreate(document.Raw, d.cluster)
+	if err != nil {
+		return fmt.Errorf("%s: %w", place(document), err)
+	}
+	document.Raw = next.raw
+	return d.compare(ctx, position, document, next.replaced)
+}
+
+func (d *difference) compare(ctx context.Context, position int, document *catalog.Document, replaced bool) error {
 	old, r, err := inputOf(document, d.namespaces, d.now)
 	if err != nil {
 		return err
 	}
-	if old == nil {
+	if old == nil || d.skips(r) {
 		return nil
 	}
-	renewed, _, err := inputOf(document, d.relabelled, d.now)
-	if err != nil {
-		return err
+	renewed := *old
+	if namespace, ok := d.relabelled[r.Namespace]; ok {
+		renewed.Namespace = *namespace
+	} else if d.before == d.after {
+		d.count(position, r, replaced, nil, nil)
+		return nil
 	}
 	was, err := d.before.verdict(ctx, old)
 	if err != nil {
 		return r.at(err)
 	}
-	is, err := d.after.verdict(ctx, renewed)
+	is, err := d.after.verdict(ctx, &renewed)
 	if err != nil {
 		return r.at(err)
 	}
-	d.compared++
-	d.met[r.Namespace] = true
-	if was.said != is.said {
-		c := change{Namespace: r.Namespace, Owner: ownerOf(r), From: was.said, To: is.said, NewlyDenied: is.denied && !was.denied}
-		if d.changes[c] == nil {
-			d.changes[c] = &counted{Reason: is.news(was)}
-		}
-		d.changes[c].Pods++
-	}
+	d.count(position, r, replaced, was, is)
 	return nil
 }
 
-// unbind takes the node out of a pod that has run: the scheduler bound it, and its
-// successor will be free again. One that was created for a node cannot be told from it.
-func unbind(document *catalog.Document) error {
-	pod, ok := document.Object.(*corev1.Pod)
-	if !ok || pod.Status.Phase == "" || pod.Spec.NodeName == "" {
-		return nil
+// skips reports whether the webhook is not asked about the pod: its namespace is exempt,
+// or it is the mirror of a static pod.
+func (d *difference) skips(r *result) bool {
+	object, ok := r.document.Object.(metav1.Object)
+	return slices.Contains(d.exempt, r.Namespace) || ok && mirrors(object)
+}
+
+// mirrors reports whether a pod is a kubelet's announcement of a static pod.
+func mirrors(object metav1.Object) bool {
+	_, mirror := object.GetAnnotations()[corev1.MirrorPodAnnotationKey]
+	return mirror && slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == "Node" })
+}
+
+// count takes down how a pod's verdict differs; both are nil where nothing can.
+func (d *difference) count(position int, r *result, replaced bool, was, is *verdict) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.compared++
+	d.met[r.Namespace] = true
+	if replaced {
+		d.replaced++
 	}
-	var object, spec map[string]json.RawMessage
-	if err := json.Unmarshal(document.Raw, &object); err != nil {
-		return err
+	if was == nil || was.said == is.said {
+		return
 	}
-	if err := json.Unmarshal(object["spec"], &spec); err != nil {
-		return err
+	c := change{Namespace: r.Namespace, Owner: ownerOf(r), From: was.said, To: is.said, NewlyDenied: is.denied && !was.denied}
+	seen := d.changes[c]
+	if seen == nil {
+		seen = &counted{first: position, Reason: is.news(was)}
+		d.changes[c] = seen
 	}
-	delete(spec, "nodeName")
-	raw, err := json.Marshal(spec)
-	if err != nil {
-		return err
+	if position < seen.first {
+		seen.first, seen.Reason = position, is.news(was)
 	}
-	object["spec"] = raw
-	document.Raw, err = json.Marshal(object)
-	return err
+	seen.Pods++
 }
 
 // verdict is what happens to a pod.

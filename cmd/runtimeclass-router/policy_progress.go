@@ -9,30 +9,34 @@ import (
 	"golang.org/x/term"
 )
 
-// progress draws a bar where a terminal shows it.
+// progress draws a bar where a terminal shows it, or counts where the end is not known.
 type progress struct {
-	out         io.Writer
+	out         io.Writer // nil if nothing is drawn
 	size, drawn int64
 }
 
 const progressWidth = 40
 
-func newProgress(out io.Writer, size int64) *progress {
-	file, ok := out.(*os.File)
-	if !ok || size == 0 || !term.IsTerminal(int(file.Fd())) {
+func newProgress(out io.Writer) *progress {
+	if file, ok := out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		out = nil
 	}
-	return &progress{out: out, size: size, drawn: -1}
+	return &progress{out: out, drawn: -1}
 }
 
-// at draws how many bytes have been read.
+// at draws how much has been read, of size if that is known.
 func (p *progress) at(read int64) {
-	if p.out == nil {
-		return
-	}
-	if width := min(read*progressWidth/p.size, progressWidth); width != p.drawn {
-		p.drawn = width
-		fmt.Fprintf(p.out, "\r[%s%s]", strings.Repeat("=", int(width)), strings.Repeat(" ", int(progressWidth-width)))
+	switch {
+	case p.out == nil:
+	case p.size == 0:
+		if read%100 == 0 {
+			fmt.Fprintf(p.out, "\r%d", read)
+		}
+	default:
+		if width := min(read*progressWidth/p.size, progressWidth); width != p.drawn {
+			p.drawn = width
+			fmt.Fprintf(p.out, "\r[%s%s]", strings.Repeat("=", int(width)), strings.Repeat(" ", int(progressWidth-width)))
+		}
 	}
 }
 

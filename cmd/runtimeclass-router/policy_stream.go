@@ -77,12 +77,54 @@ func (s *stream) Close() error {
 	return errors.Join(s.spool.Close(), os.Remove(s.spool.Name()))
 }
 
-// documents yields each document, or the error of one that cannot be read. Texts without
-// any of the words are passed over before they are decoded, which takes longer than all
-// else; no words stand for every text. at, if it is given, is told how many bytes have
-// been read.
-func (s *stream) documents(at func(int64), words ...string) iter.Seq2[*catalog.Document, error] {
+// chunk is the text of one document of a file, or of one item of its list.
+type chunk struct {
+	file        string
+	index, line int
+	text        []byte
+}
+
+// documents yields each document, or the error of one that cannot be read; of chunks that
+// mention none of the words, if there are any, nothing.
+func (s *stream) documents(words ...string) iter.Seq2[*catalog.Document, error] {
 	return func(yield func(*catalog.Document, error) bool) {
+		for c, err := range s.chunks(nil, words...) {
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+				continue
+			}
+			for document, err := range c.documents {
+				if !yield(document, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// items yields each chunk; bar is told how far reading is.
+func (s *stream) items(bar *progress) iter.Seq2[*item, error] {
+	return func(yield func(*item, error) bool) {
+		bar.size = s.size
+		for c, err := range s.chunks(bar.at) {
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+			} else if !yield(&item{documents: c.documents}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// chunks takes the files apart. Chunks without any of the words are passed over: to decode
+// them takes longer than all else. at, if it is given, is told how many bytes have been
+// read.
+func (s *stream) chunks(at func(int64), words ...string) iter.Seq2[*chunk, error] {
+	return func(yield func(*chunk, error) bool) {
 		var read int64
 		for _, file := range s.files {
 			opened := s.spool
@@ -98,8 +140,8 @@ func (s *stream) documents(at func(int64), words ...string) iter.Seq2[*catalog.D
 				}
 				continue
 			}
-			more := readChunks(&meter{opened, &read, at}, func(index, line int, chunk []byte) bool {
-				return !mentions(chunk, words) || yieldChunk(file, index, line, chunk, yield)
+			more := readChunks(&meter{opened, &read, at}, func(index, line int, text []byte) bool {
+				return !mentions(text, words) || yield(&chunk{file, index, line, bytes.Clone(text)}, nil)
 			}, func(err error) bool { return yield(nil, fmt.Errorf("%s: %w", file, err)) })
 			if file != catalog.Stdin {
 				opened.Close()
@@ -115,22 +157,24 @@ func mentions(chunk []byte, words []string) bool {
 	return len(words) == 0 || slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(chunk, []byte(word)) })
 }
 
-// yieldChunk decodes one document, which may be a list of several. Where in the file it
-// stands is said as catalog.ReadManifests does.
-func yieldChunk(file string, index, line int, chunk []byte, yield func(*catalog.Document, error) bool) bool {
+// documents decodes the chunk, which may be a list of several. Where in the file they
+// stand is said as catalog.ReadManifests does.
+func (c *chunk) documents(yield func(*catalog.Document, error) bool) {
 	m := &catalog.Manifests{}
-	err := m.Add(file, chunk)
+	err := m.Add(c.file, c.text)
 	for i := range m.Documents {
-		m.Documents[i].Index = index
+		m.Documents[i].Index = c.index
 		if !yield(&m.Documents[i], nil) {
-			return false
+			return
 		}
 	}
 	var fault *catalog.DocumentError
 	if errors.As(err, &fault) {
-		fault.Index, fault.Line = index, fault.Line+line-1
+		fault.Index, fault.Line = c.index, fault.Line+c.line-1
 	}
-	return err == nil || yield(nil, err)
+	if err != nil {
+		yield(nil, err)
+	}
 }
 
 // meter tells how much has been read.

@@ -103,7 +103,7 @@ func TestPolicyInit(t *testing.T) {
 	if out, _, err := run(t, "", "policy", "check", directory); err != nil {
 		t.Errorf("check: %v\n%s", err, out)
 	}
-	if out, _, err := run(t, "", "policy", "test", directory, "--coverage", "--threshold", "100"); err != nil || !strings.Contains(out, "7 passed, 0 failed") {
+	if out, _, err := run(t, "", "policy", "test", directory, "--coverage", "--threshold", "100"); err != nil || !strings.Contains(out, "9 passed, 0 failed") {
 		t.Errorf("test: %v\n%s", err, out)
 	}
 	if out, _, err := run(t, "", "policy", "fmt", "--list", directory); err != nil || out != "" {

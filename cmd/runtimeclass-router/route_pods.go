@@ -89,7 +89,15 @@ func inputOf(document *catalog.Document, namespaces map[string]*catalog.Namespac
 
 // at says where an error is.
 func (r *result) at(err error) error {
-	return fmt.Errorf("%s: document %d: %s %s: %w", r.document.File, r.document.Index, r.Kind, r.Name, err)
+	return fmt.Errorf("%s: %s %s: %w", place(r.document), r.Kind, r.Name, err)
+}
+
+// place is where a document stands: in a file, or in a cluster, which counts none.
+func place(document *catalog.Document) string {
+	if document.Index == 0 {
+		return document.File
+	}
+	return fmt.Sprintf("%s: document %d", document.File, document.Index)
 }
 
 // notes are what the decision rests on and its reader may not expect.

@@ -28,3 +28,20 @@ findings contains mark if some mark in []
 # scope: rule
 # description: Two different lists are a conflict, and the pod is refused.
 candidates contains runtimes if some runtimes in []
+
+# METADATA
+# title: The workload profile of a pod that is not labelled with one
+# scope: rule
+# description: |
+#   Neither the pod nor its namespace is. Two different profiles are a conflict, and the
+#   pod is refused.
+profiles contains profile if some profile in []
+
+# METADATA
+# title: Trust levels that the pod is lowered to, and why
+# scope: rule
+# description: |
+#   A set of sentences by the name of a level, as in `lowered.untrusted contains "..."`.
+#   A level above what the labels allow changes nothing, and one that does not exist
+#   counts as the least trusted.
+lowered[level] contains reason if some level, reason in {}

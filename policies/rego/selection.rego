@@ -31,6 +31,11 @@ profile_label := label if {
 
 profile := profile_label if {
 	profile_label in profiles
+} else := "general" if {
+	profile_label
+} else := hooked if {
+	some hooked in custom.profiles
+	hooked in profiles
 } else := "general"
 
 runtimes := list if {
@@ -45,6 +50,12 @@ warnings contains message if {
 		"label runtimeclass-router.io/workload-profile=%s is not a profile and counts as general: use one of %s",
 		[profile_label, concat(", ", sort(profiles))],
 	)
+}
+
+warnings contains $"profile {hooked} of the policy is not a profile and counts as general: use one of {concat(", ", sort(profiles))}" if {
+	some hooked in custom.profiles
+	not hooked in profiles
+	not profile_label
 }
 
 # --- candidates -----------------------------------------------------------------

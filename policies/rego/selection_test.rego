@@ -171,6 +171,18 @@ test_custom_candidates if {
 	picked == "vm"
 }
 
+test_custom_profiles if {
+	profile(fixture.untrusted({}), {"syscall-heavy"}) == "syscall-heavy"
+	profile(fixture.profiled("kernel-features"), {"syscall-heavy"}) == "kernel-features"
+	profile(fixture.profiled("misspelt"), {"syscall-heavy"}) == "general"
+	profile(fixture.untrusted({}), {"misspelt"}) == "general"
+	warnings := selection.warnings with input as fixture.untrusted({}) with data.router.custom.profiles as {"misspelt"}
+	some warning in warnings
+	startswith(warning, "profile misspelt of the policy is not a profile")
+}
+
+profile(asked, hooked) := answer if answer := selection.profile with input as asked with data.router.custom.profiles as hooked
+
 # The reason must be the same before and after the pod has its class, or a second call
 # of the webhook would patch again.
 test_the_reason_is_stable if {

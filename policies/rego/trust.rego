@@ -3,10 +3,13 @@
 # description: |
 #   How far the code in a pod is trusted, by the labels of its namespace and its
 #   own. The namespace's label is the ceiling: a pod may lower itself and never
-#   raise itself. An unknown label value is the least trusted level.
+#   raise itself. An unknown label value is the least trusted level. Hooks may lower a
+#   pod further.
 # schemas:
 #   - data.config: schema.config
 package router.trust
+
+import data.router.custom
 
 # Labels are written out: a constant would hide from the engine which label is read.
 namespace_label := input.namespace.labels["runtimeclass-router.io/trust"]
@@ -29,15 +32,22 @@ default lowered := 0
 
 lowered := position(pod_label)
 
+default hooked := 0
+
+hooked := max([position(name) | some name, _ in custom.lowered])
+
 # METADATA
 # title: The pod's trust level, one of data.config.levels
 # scope: rule
-level := data.config.levels[max([ceiling, lowered])]
+level := data.config.levels[max([ceiling, lowered, hooked])]
 
 # METADATA
 # title: Where the trust level comes from
 # scope: rule
-reason := $"{lowering} lowers the trust that namespace \"{input.namespace.name}\" allows" if {
+reason := $"the policy lowers trust to {level.name}: {concat("; ", sort(lowering))}" if {
+	hooked > max([ceiling, lowered])
+	lowering := {why | some name, all in custom.lowered; position(name) == hooked; some why in all}
+} else := $"{lowering} lowers the trust that namespace \"{input.namespace.name}\" allows" if {
 	lowered > ceiling
 	lowering := $"the pod's label trust={pod_label}"
 } else := $"namespace \"{input.namespace.name}\" is labelled trust={namespace_label}" if {
@@ -52,6 +62,11 @@ warnings contains $"label runtimeclass-router.io/trust={pod_label} is ignored: t
 warnings contains unknown("the pod", pod_label) if not pod_label in names
 
 warnings contains unknown("the namespace", namespace_label) if not namespace_label in names
+
+warnings contains $"the policy lowers trust to {name}, which is not a trust level and counts as {names[count(names) - 1]}" if {
+	some name, _ in custom.lowered
+	not name in names
+}
 
 unknown(owner, value) := sprintf(
 	"label runtimeclass-router.io/trust=%s of %s is not a trust level and counts as %s: use one of %s",

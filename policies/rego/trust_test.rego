@@ -61,3 +61,25 @@ test_reasons if {
 }
 
 reason(namespace_labels, pod_labels) := answer if answer := trust.reason with input as fixture.asked({}, namespace_labels, pod_labels)
+
+test_a_hook_may_lower if {
+	level(ns("trusted"), {}) == "untrusted" with data.router.custom.lowered as {"untrusted": {"b", "a"}}
+	reason(ns("trusted"), {}) == "the policy lowers trust to untrusted: a; b" with data.router.custom.lowered as {"untrusted": {"b", "a"}}
+	level(ns("trusted"), {}) == "restricted" with data.config.levels as three with data.router.custom.lowered as {"restricted": {"a"}}
+	level(ns("trusted"), pod("untrusted")) == "untrusted" with data.config.levels as three
+		with data.router.custom.lowered as {"restricted": {"a"}}
+	both := {"restricted": {"a"}, "untrusted": {"b"}}
+	reason(ns("trusted"), {}) == "the policy lowers trust to untrusted: b" with data.config.levels as three with data.router.custom.lowered as both
+}
+
+test_a_hook_may_not_raise if {
+	level(ns("untrusted"), {}) == "untrusted" with data.router.custom.lowered as {"trusted": {"a"}}
+	reason(ns("untrusted"), {}) == "namespace \"ns\" is labelled trust=untrusted" with data.router.custom.lowered as {"trusted": {"a"}}
+	startswith(reason(ns("trusted"), pod("untrusted")), "the pod's label") with data.router.custom.lowered as {"untrusted": {"a"}}
+}
+
+test_a_hook_that_names_no_level_is_the_least_trusted if {
+	level(ns("trusted"), {}) == "untrusted" with data.router.custom.lowered as {"unrtusted": {"a"}}
+	some warning in warned(ns("trusted"), {}) with data.router.custom.lowered as {"unrtusted": {"a"}}
+	contains(warning, "unrtusted, which is not a trust level and counts as untrusted")
+}

@@ -37,3 +37,12 @@ findings contains {
 candidates contains ["kata-qemu", "kata-clh"] if {
 	input.pod.metadata.labels["example.com/internet-facing"] == "yes"
 }
+
+# The workload profile of a pod that is not labelled with one, nor its namespace.
+profiles contains "syscall-heavy" if input.namespace.labels["example.com/team"] == "build"
+
+# Lower the trust of a pod to a level, and say why. No policy raises it.
+lowered.untrusted contains $"image {container.image} is from a public registry" if {
+	some container in input.pod.spec.containers
+	startswith(container.image, "docker.io/")
+}

@@ -36,3 +36,11 @@ test_databases_prefer_a_guest_kernel if {
 test_internet_facing_pods_get_a_guest_kernel if {
 	custom.candidates == {["kata-qemu", "kata-clh"]} with input as asked("untrusted", internet_facing, "i")
 }
+
+test_a_team_has_a_profile if {
+	custom.profiles == {"syscall-heavy"} with input.namespace.labels as {"example.com/team": "build"}
+}
+
+test_public_images_are_not_trusted if {
+	count(custom.lowered.untrusted) == 1 with input as asked("trusted", {}, "docker.io/library/nginx:1")
+}

@@ -38,7 +38,7 @@ func (e *Engine) selfTest(ctx context.Context, p *policy) error {
 // by tell. After the first answer that is late it asks no more: the next would be late too.
 func (e *Engine) askAll(ctx context.Context, p *policy, c *catalog.Catalog, tell func(error) error) error {
 	late := false
-	s, err := newSnapshot(ctx, p, c)
+	s, err := newSnapshot(ctx, p, c, &e.counts)
 	if err != nil {
 		return err
 	}
@@ -64,18 +64,10 @@ var errLate = errors.New("late")
 // ask returns how long the fastest of some attempts took; an answer in time ends them.
 func (e *Engine) ask(ctx context.Context, s *Snapshot, in Input) (time.Duration, error) {
 	best := time.Duration(math.MaxInt64)
-	for attempt := range attempts {
-		if attempt > 0 {
-			// Another that does not remember the answer of the last attempt.
-			fresh, err := newSnapshot(ctx, s.policy, s.catalog)
-			if err != nil {
-				return best, err
-			}
-			s = fresh
-		}
+	for range attempts {
 		bounded, cancel := context.WithTimeout(ctx, patience*e.limits.Answer)
 		begin := time.Now()
-		_, err := watched(bounded, &e.watchdog, func(ctx context.Context) (Decision, error) { return s.Decide(ctx, in) })
+		_, err := watched(bounded, &e.counts.watchdog, func(ctx context.Context) (Decision, error) { return s.evaluate(ctx, in) })
 		took, ended := time.Since(begin), bounded.Err() == nil
 		cancel()
 		switch best = min(best, took); {

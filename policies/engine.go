@@ -18,10 +18,10 @@ var ErrNotLoaded = errors.New("no policy is loaded yet")
 // Engine holds the snapshot that decides now. Its methods may be called at any
 // time from any goroutine; a decision in flight keeps the snapshot it started with.
 type Engine struct {
-	current  atomic.Pointer[Snapshot]
-	limits   Limits
-	check    func(context.Context, *Snapshot) error
-	watchdog watchdog
+	current atomic.Pointer[Snapshot]
+	limits  Limits
+	check   func(context.Context, *Snapshot) error
+	counts  counts
 
 	mu      sync.Mutex // serialises changes; no decision takes it
 	policy  *policy
@@ -32,6 +32,8 @@ type Engine struct {
 // policy is what a snapshot is made of, beside the catalog.
 type policy struct {
 	compiler *ast.Compiler
+	reads    *reads    // of input
+	constant []ast.Ref // rules that read none of it
 	config   Config
 	revision string
 }
@@ -52,6 +54,7 @@ func WithCheck(check func(context.Context, *Snapshot) error) Option {
 // NewEngine returns an engine without a policy, over an empty catalog.
 func NewEngine(options ...Option) *Engine {
 	e := &Engine{catalog: catalog.Build(nil, nil), limits: DefaultLimits()}
+	e.counts.watchdog.workers = make(workers)
 	for _, option := range options {
 		option(e)
 	}
@@ -80,7 +83,7 @@ func (e *Engine) Try(ctx context.Context, modules Modules, config Config) error 
 }
 
 // Abandoned is how many evaluations run on that nobody waits for any more.
-func (e *Engine) Abandoned() int { return int(e.watchdog.abandoned.Load()) }
+func (e *Engine) Abandoned() int { return int(e.counts.watchdog.abandoned.Load()) }
 
 // SetCatalog makes decisions read a new catalog. Where its revision is that of the
 // current one, the data that policies read is the same and is not built again.
@@ -88,7 +91,7 @@ func (e *Engine) SetCatalog(ctx context.Context, c *catalog.Catalog) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.current.Load(); s != nil && c.Revision() == e.catalog.Revision() {
-		e.current.Store(&Snapshot{policy: s.policy, catalog: c, query: s.query})
+		e.current.Store(&Snapshot{policy: s.policy, catalog: c, query: s.query, facts: s.facts, memory: s.memory})
 		e.catalog, e.given = c, true
 		return nil
 	}
@@ -102,7 +105,7 @@ func (e *Engine) SetCatalog(ctx context.Context, c *catalog.Catalog) error {
 // swap is called with mu held.
 func (e *Engine) swap(ctx context.Context, p *policy, c *catalog.Catalog) error {
 	if p != nil {
-		s, err := newSnapshot(ctx, p, c)
+		s, err := newSnapshot(ctx, p, c, &e.counts)
 		if err != nil {
 			return fmt.Errorf("prepare policy %s with catalog %s: %w", p.revision, c.Revision(), err)
 		}
@@ -118,4 +121,13 @@ func (e *Engine) Snapshot() (*Snapshot, error) {
 		return s, nil
 	}
 	return nil, ErrNotLoaded
+}
+
+// Memory says what decisions have cost so far.
+func (e *Engine) Memory() Memory {
+	m := Memory{Hits: e.counts.hits.Load(), Misses: e.counts.misses.Load(), Evicted: e.counts.evicted.Load()}
+	if s := e.current.Load(); s != nil {
+		m.Size = s.memory.decisions.Len()
+	}
+	return m
 }

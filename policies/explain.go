@@ -22,7 +22,7 @@ func (s *Snapshot) Defines(ref string) bool {
 // on; the value is nil where the query is undefined. It is for explanations, and takes
 // longer than a decision.
 func (s *Snapshot) Ask(ctx context.Context, in Input, query string) (any, error) {
-	value, err := in.value(s.catalog)
+	value, err := in.value(s.catalog, everything)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Snapshot) Ask(ctx context.Context, in Input, query string) (any, error)
 
 // Trace decides as [Snapshot.Decide] does, with a tracer that watches.
 func (s *Snapshot) Trace(ctx context.Context, in Input, tracer topdown.QueryTracer) error {
-	value, err := in.value(s.catalog)
+	value, err := in.value(s.catalog, everything)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 func (e *Engine) try(ctx context.Context, modules Modules, config Config) (*policy, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.limits.Load, fmt.Errorf("the policy is not checked in %s: %w", e.limits.Load, context.DeadlineExceeded))
 	defer cancel()
-	p, err := watched(ctx, &e.watchdog, func(ctx context.Context) (*policy, error) {
+	p, err := watched(ctx, &e.counts.watchdog, func(ctx context.Context) (*policy, error) {
 		p, err := e.newPolicy(ctx, modules, config)
 		if err != nil {
 			return nil, err
@@ -58,7 +58,15 @@ func (e *Engine) newPolicy(ctx context.Context, modules Modules, config Config) 
 	if err != nil {
 		return nil, err
 	}
-	p := &policy{compiler: compiler, config: config, revision: revision}
+	read, err := inputReads(compiler, modules, config)
+	if err != nil {
+		return nil, err
+	}
+	constant, err := constant(compiler)
+	if err != nil {
+		return nil, err
+	}
+	p := &policy{compiler: compiler, reads: read, constant: constant, config: config, revision: revision}
 	return p, errors.Join(tests, e.selfTest(ctx, p))
 }
 
@@ -75,7 +83,7 @@ func (e *Engine) checked(ctx context.Context, p *policy) error {
 	if err := e.askAll(ctx, p, c, func(error) error { return nil }); err != nil || e.check == nil {
 		return err
 	}
-	s, err := newSnapshot(ctx, p, c)
+	s, err := newSnapshot(ctx, p, c, &e.counts)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ test_it if data.router.custom.denials == {"no"} with input.pod.metadata.labels a
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Input{Namespace: catalog.Namespace{Name: "ns"}, Pod: []byte(`{"metadata": {"labels": {"team": "x"}}, "spec": {"containers": []}}`)}
+	in := Input{Namespace: catalog.Namespace{Name: "ns"}, Pod: mustRead(`{"metadata": {"labels": {"team": "x"}}, "spec": {"containers": []}}`)}
 	got, err := s.Decide(t.Context(), in)
 	if err != nil || got.Action != Deny {
 		t.Errorf("the hook did not fire: %+v, %v", got, err)

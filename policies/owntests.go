@@ -28,7 +28,7 @@ func (e *Engine) runTests(ctx context.Context, parsed map[string]*ast.Module, co
 	defer cancel()
 	one := e.limits.Tests / 2
 	tests := &ownTests{ran: map[string]bool{}}
-	_, err := watched(ctx, &e.watchdog, func(ctx context.Context) (struct{}, error) {
+	_, err := watched(ctx, &e.counts.watchdog, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, eachResult(ctx, parsed, config, tests.add, func(r *tester.Runner) *tester.Runner { return r.SetTimeout(one) })
 	})
 	if err != nil && !errors.Is(err, ErrAbandoned) {

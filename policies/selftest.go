@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -55,12 +54,16 @@ func RunSelfTests(config *Config, ask func(SelfTest) error) error {
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(selfTestPods)) {
+		pod, err := ReadPod([]byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "selftest", "namespace": "selftest"}, "spec": ` + selfTestPods[name] + `}`))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		for _, l := range labels {
 			test := SelfTest{Name: name, Labels: l, Input: Input{
 				Request:   Request{Operation: "CREATE", Namespace: "selftest", Name: "selftest", Date: "2000-01-01"},
 				Namespace: catalog.Namespace{Name: "selftest", Labels: l},
-				Pod: json.RawMessage(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "selftest", "namespace": "selftest"}, "spec": ` +
-					selfTestPods[name] + `}`),
+				Pod:       pod,
 			}}
 			if err := ask(test); err != nil {
 				errs = append(errs, &SelfTestError{Test: test, Err: err})

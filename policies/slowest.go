@@ -17,7 +17,7 @@ func (e *Engine) slowest(ctx context.Context, s *Snapshot, in Input) *ast.Locati
 	defer cancel()
 	watch := &stopwatch{spent: map[string]time.Duration{}, places: map[string]*ast.Location{}}
 	// Its error is that of the evaluation which is being explained.
-	_, _ = watched(ctx, &e.watchdog, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Trace(ctx, in, watch) })
+	_, _ = watched(ctx, &e.counts.watchdog, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Trace(ctx, in, watch) })
 	return watch.longest()
 }
 

@@ -18,9 +18,11 @@ type Snapshot struct {
 	policy  *policy
 	catalog *catalog.Catalog
 	query   rego.PreparedEvalQuery
+	facts   facts
+	memory  *memory
 }
 
-func newSnapshot(ctx context.Context, p *policy, c *catalog.Catalog) (*Snapshot, error) {
+func newSnapshot(ctx context.Context, p *policy, c *catalog.Catalog, counts *counts) (*Snapshot, error) {
 	store, err := newStore(c, p.config)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,15 @@ func newSnapshot(ctx context.Context, p *policy, c *catalog.Catalog) (*Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{policy: p, catalog: c, query: query}, nil
+	facts, err := newFacts(ctx, p, store, &counts.watchdog)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := newMemory(counts)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{policy: p, catalog: c, query: query, facts: facts, memory: memory}, nil
 }
 
 // newStore holds the two documents that a policy may read.
@@ -61,14 +71,24 @@ func (s *Snapshot) Catalog() *catalog.Catalog { return s.catalog }
 // Config is the configuration that decisions of this snapshot read.
 func (s *Snapshot) Config() *Config { return &s.policy.config }
 
-// Decide evaluates the policy for one pod. The error is a [*Fault] where the policy
-// is to blame and another error where the input cannot be read.
+// Decide answers for one pod. A pod that looks to the policy like one before it gets that
+// one's decision, which the caller must not change. The error is a [*Fault] where the
+// policy is to blame and another error where the input cannot be read.
 func (s *Snapshot) Decide(ctx context.Context, in Input) (Decision, error) {
-	value, err := in.value(s.catalog)
+	key, err := in.keyOf(s.catalog, s.policy.reads)
 	if err != nil {
 		return Decision{}, err
 	}
-	results, err := s.query.Eval(ctx, rego.EvalParsedInput(value))
+	return s.memory.decide(ctx, key, func(ctx context.Context) (Decision, error) { return s.evaluate(ctx, in) })
+}
+
+// evaluate asks the policy, whatever was decided before.
+func (s *Snapshot) evaluate(ctx context.Context, in Input) (Decision, error) {
+	value, err := in.value(s.catalog, s.policy.reads)
+	if err != nil {
+		return Decision{}, err
+	}
+	results, err := s.query.Eval(ctx, rego.EvalParsedInput(value), rego.EvalVirtualCache(s.facts.cache()))
 	if ctx.Err() != nil {
 		// Asked of the context, not of the result: some builtins run on past their
 		// deadline and report no error.

@@ -18,7 +18,10 @@ const grace = 100 * time.Millisecond
 
 // watchdog runs what may not end in time. It cannot be stopped from outside, so it is
 // left behind, and counted until it ends.
-type watchdog struct{ abandoned atomic.Int64 }
+type watchdog struct {
+	abandoned atomic.Int64
+	workers   workers
+}
 
 // watched returns what work returns, or [ErrAbandoned] if work still runs a moment after
 // the end of ctx. A panic of work is the caller's, unless work was abandoned.
@@ -29,14 +32,14 @@ func watched[T any](ctx context.Context, w *watchdog, work func(context.Context)
 		panic any
 	}
 	done := make(chan outcome, 1)
-	go func() {
+	w.workers.do(func() {
 		var o outcome
 		defer func() {
 			o.panic = recover()
 			done <- o
 		}()
 		o.value, o.err = work(ctx)
-	}()
+	})
 	o, ended := outcome{}, false
 	select {
 	case o = <-done:

@@ -37,7 +37,7 @@ func tryOne(ctx context.Context, snapshot *policies.Snapshot, in policies.Input)
 	if err != nil {
 		return err
 	}
-	from := snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName)
+	from := snapshot.Catalog().RuntimeClass(pod.RuntimeClassName)
 	_, err = Route{Mode: policies.Enforce}.complete(pod, &decision, from, passed.class)
 	return err
 }

@@ -28,7 +28,7 @@ func TestExceptions(t *testing.T) {
 		return (&Router{Engine: engine}).Route(t.Context(), policies.Input{
 			Request:   policies.Request{Date: date},
 			Namespace: catalog.Namespace{Name: namespace, Labels: map[string]string{catalog.LabelTrust: "untrusted"}},
-			Pod:       pod(spec),
+			Pod:       asPod(t, pod(spec)),
 		})
 	}
 	tests := map[string]struct {
@@ -90,7 +90,7 @@ func TestIsolatingVirtualNodes(t *testing.T) {
 			if err := engine.SetCatalog(t.Context(), fixtureCatalog(t)); err != nil {
 				t.Fatal(err)
 			}
-			in := policies.Input{Namespace: catalog.Namespace{Name: "n", Labels: map[string]string{catalog.LabelTrust: "untrusted"}}, Pod: pod(test.spec)}
+			in := policies.Input{Namespace: catalog.Namespace{Name: "n", Labels: map[string]string{catalog.LabelTrust: "untrusted"}}, Pod: asPod(t, pod(test.spec))}
 			router := &Router{Engine: engine}
 			route, err := router.Route(t.Context(), in)
 			if test.action == "" {

@@ -57,7 +57,7 @@ func TestFixtures(t *testing.T) {
 
 func mustRoute(t *testing.T, router *Router, namespace *catalog.Namespace, pod json.RawMessage) Route {
 	t.Helper()
-	route, err := router.Route(t.Context(), policies.Input{Namespace: *namespace, Pod: pod})
+	route, err := router.Route(t.Context(), policies.Input{Namespace: *namespace, Pod: asPod(t, pod)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,4 +179,14 @@ func fixturePods(t testing.TB) map[string]fixturePod {
 		pods[filepath.Base(filepath.Dir(file))] = fixturePod{namespace: head.Metadata.Namespace, pod: manifests.Documents[0].Raw}
 	}
 	return pods
+}
+
+// asPod reads a pod that can be read.
+func asPod(t testing.TB, raw []byte) *policies.Pod {
+	t.Helper()
+	pod, err := readPod(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	kjson "sigs.k8s.io/json"
@@ -31,19 +30,12 @@ func podSeeds() []json.RawMessage {
 	return seeds
 }
 
-// canonical reports whether a pod is spelt as the API server spells it: keys once, and
-// in their own case.
+// canonical reports whether a pod gives each key once, as the API server does: what
+// applies patches may take another one of two than we do.
 func canonical(raw json.RawMessage) bool {
 	var object map[string]any
-	if strict, err := kjson.UnmarshalStrict(raw, &object); err != nil || len(strict) > 0 {
-		return false
-	}
-	var exact Pod
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &exact); err != nil {
-		return false
-	}
-	loose, err := decodePod(raw)
-	return err == nil && cmp.Equal(&exact, loose)
+	strict, err := kjson.UnmarshalStrict(raw, &object)
+	return err == nil && len(strict) == 0
 }
 
 // FuzzRoute: whatever a pod looks like, there is no panic, every error is of a known
@@ -54,14 +46,21 @@ func FuzzRoute(f *testing.F) {
 	}
 	router, namespaces := newRouter(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
+		pod, err := readPod(raw)
+		if err != nil {
+			if !errors.Is(err, ErrUndecodable) {
+				t.Fatal(err)
+			}
+			return
+		}
 		for _, namespace := range []string{"untrusted", "trusted"} {
-			route, err := router.Route(t.Context(), policies.Input{Namespace: *namespaces[namespace], Pod: raw})
+			route, err := router.Route(t.Context(), policies.Input{Namespace: *namespaces[namespace], Pod: pod})
 			var fault *policies.Fault
 			if err != nil {
 				if len(route.Patch) > 0 {
 					t.Fatalf("a patch beside an error: %v", err)
 				}
-				if errors.As(err, &fault) && fault.Kind == policies.Unsafe && canonical(raw) {
+				if errors.As(err, &fault) && fault.Kind == policies.Unsafe {
 					t.Fatalf("the shipped policy is unsafe: %v", err)
 				}
 				continue

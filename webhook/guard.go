@@ -26,7 +26,7 @@ type guarded struct {
 // configuration excepts it or lists what it is bound to as isolating, and its trust is at most the bound of its labels.
 func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *policies.Decision) (guarded, error) {
 	config := snapshot.Config()
-	limit := bound(config, in.Namespace.Labels, pod.Metadata.Labels)
+	limit := bound(config, in.Namespace.Labels, pod.Labels)
 	switch position := config.Position(decision.Trust); {
 	case !config.Known(decision.Trust):
 		return guarded{}, unsafe("trust %q is not a configured level", decision.Trust)
@@ -36,7 +36,7 @@ func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *
 	if decision.Action == policies.Deny {
 		return guarded{}, nil
 	}
-	name := pod.Spec.RuntimeClassName
+	name := pod.RuntimeClassName
 	if decision.Action == policies.Route {
 		name = decision.RuntimeClassName
 	} else if decision.RuntimeClassName != "" && decision.RuntimeClassName != name {
@@ -65,7 +65,7 @@ func excepted(config *policies.Config, in *policies.Input, pod *Pod, class strin
 	for i := range config.Exceptions {
 		e := &config.Exceptions[i]
 		if class != "" && e.RuntimeClassName == class &&
-			e.Applies(in.Namespace.Name, pod.Spec.ServiceAccountName, pod.Metadata.Labels, in.Request.Date) {
+			e.Applies(in.Namespace.Name, pod.ServiceAccountName, pod.Labels, in.Request.Date) {
 			return e.Name
 		}
 	}
@@ -76,7 +76,7 @@ func excepted(config *policies.Config, in *policies.Input, pod *Pod, class strin
 // lists as isolating.
 func virtual(config *policies.Config, pod *Pod) bool {
 	for i := range config.IsolatingVirtualNodes {
-		if config.IsolatingVirtualNodes[i].Binds(pod.Spec.NodeSelector, pod.Spec.SchedulerName, pod.Spec.NodeName, pod.Spec.RuntimeClassName) {
+		if config.IsolatingVirtualNodes[i].Binds(pod.NodeSelector, pod.SchedulerName, pod.NodeName, pod.RuntimeClassName) {
 			return true
 		}
 	}

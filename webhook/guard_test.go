@@ -93,7 +93,7 @@ func TestGuardRefusesWhatNoPolicyMayLoosen(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := policies.Input{Namespace: catalog.Namespace{Name: "ns", Labels: labels(test.namespace)}, Pod: pod(test.spec)}
+			in := policies.Input{Namespace: catalog.Namespace{Name: "ns", Labels: labels(test.namespace)}, Pod: asPod(t, pod(test.spec))}
 			_, err := answering(t, test.decision).Route(t.Context(), in)
 			if test.want == "" {
 				if err != nil {
@@ -126,7 +126,7 @@ func TestAnErrorLeavesNothingButTheMode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			route, err := router.Route(t.Context(), policies.Input{Namespace: catalog.Namespace{Labels: labels("untrusted")}, Pod: pod(spec)})
+			route, err := router.Route(t.Context(), policies.Input{Namespace: catalog.Namespace{Labels: labels("untrusted")}, Pod: asPod(t, pod(spec))})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -141,23 +141,23 @@ func TestGuardReadsThePodsOwnLabel(t *testing.T) {
 	t.Parallel()
 	router := answering(t, `{"action": "keep", "trust": "trusted"}`)
 	lowered := json.RawMessage(strings.Replace(string(pod("")), `"name": "p"`, `"labels": {"runtimeclass-router.io/trust": "untrusted"}`, 1))
-	in := policies.Input{Namespace: catalog.Namespace{Labels: labels("trusted")}, Pod: lowered}
+	in := policies.Input{Namespace: catalog.Namespace{Labels: labels("trusted")}, Pod: asPod(t, lowered)}
 	if _, err := router.Route(t.Context(), in); err == nil || !strings.Contains(err.Error(), "more than the labels allow") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// swap is a context that changes the world when the evaluation asks whether it is
-// over: after the decision's snapshot was taken and before the patch is made.
+// swap is a context that changes the world when somebody waits for its end: after the
+// decision's snapshot was taken and before the patch is made.
 type swap struct {
 	context.Context
 	once *sync.Once
 	do   func()
 }
 
-func (s swap) Err() error {
+func (s swap) Done() <-chan struct{} {
 	s.once.Do(s.do)
-	return s.Context.Err()
+	return s.Context.Done()
 }
 
 func TestAClassThatIsDeletedMeanwhileIsRetryable(t *testing.T) {
@@ -168,7 +168,7 @@ func TestAClassThatIsDeletedMeanwhileIsRetryable(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	route, err := router.Route(ctx, policies.Input{Namespace: *namespaces["untrusted"], Pod: pod("")})
+	route, err := router.Route(ctx, policies.Input{Namespace: *namespaces["untrusted"], Pod: asPod(t, pod(""))})
 	if !errors.Is(err, ErrClassGone) || !strings.Contains(err.Error(), "gvisor was deleted") || !strings.Contains(err.Error(), "create the pod again") {
 		t.Errorf("got %+v, %v, want ErrClassGone", route, err)
 	}
@@ -205,7 +205,7 @@ func TestAClassThatOthersUseMayGo(t *testing.T) {
 func TestRouteWithoutAPolicyIsAnError(t *testing.T) {
 	t.Parallel()
 	router := &Router{Engine: policies.NewEngine()}
-	route, err := router.Route(t.Context(), policies.Input{Pod: pod("")})
+	route, err := router.Route(t.Context(), policies.Input{Pod: asPod(t, pod(""))})
 	if !errors.Is(err, policies.ErrNotLoaded) || route.Mode != "" {
 		t.Errorf("got %+v, %v", route, err)
 	}

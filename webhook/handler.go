@@ -82,10 +82,14 @@ func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelF
 
 // input looks the namespace up, by the request: an object that a controller makes has
 // no name yet, and before Kubernetes 1.24 no namespace either.
-func (o *Options) input(ctx context.Context, request *admission.Request, pod []byte) (policies.Input, error) {
+func (o *Options) input(ctx context.Context, request *admission.Request, raw []byte) (policies.Input, error) {
 	namespace, err := o.Namespaces.Namespace(ctx, request.Namespace)
 	if err != nil {
 		return policies.Input{}, &lookupError{namespace: request.Namespace, err: err}
+	}
+	pod, err := readPod(raw)
+	if err != nil {
+		return policies.Input{}, err
 	}
 	return policies.Input{
 		Request: policies.Request{
@@ -108,11 +112,11 @@ func mirror(request *admission.Request) bool {
 	if !slices.Contains(request.UserInfo.Groups, nodesGroup) {
 		return false
 	}
-	pod, err := decodePod(request.Object.Raw)
+	pod, err := readPod(request.Object.Raw)
 	if err != nil {
 		return false
 	}
-	_, ok := pod.Metadata.Annotations[corev1.MirrorPodAnnotationKey]
+	_, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return ok
 }
 

@@ -36,7 +36,7 @@ func (r *Router) Judge(ctx context.Context, in policies.Input) (Route, error) {
 	config := d.snapshot.Config()
 	sandboxed := !catalog.HostKernel.AtLeast(config.Levels[config.Position(d.Trust)].Floor)
 	route.Action, route.Trust, route.Reasons = d.Action, d.Trust, d.Reasons
-	route.RuntimeClassName = d.pod.Spec.RuntimeClassName
+	route.RuntimeClassName = d.pod.RuntimeClassName
 	if d.Action == policies.Deny {
 		return route, nil
 	}
@@ -57,15 +57,15 @@ func (r *Router) Judge(ctx context.Context, in policies.Input) (Route, error) {
 
 // differences lists what of the pod is not as the decision wants it.
 func differences(pod *Pod, decision *policies.Decision, class *catalog.RuntimeClass) []string {
-	if decision.Action == policies.Route && decision.RuntimeClassName != pod.Spec.RuntimeClassName {
-		return []string{fmt.Sprintf("spec.runtimeClassName is %q, and this pod gets %q", pod.Spec.RuntimeClassName, decision.RuntimeClassName)}
+	if decision.Action == policies.Route && decision.RuntimeClassName != pod.RuntimeClassName {
+		return []string{fmt.Sprintf("spec.runtimeClassName is %q, and this pod gets %q", pod.RuntimeClassName, decision.RuntimeClassName)}
 	}
 	if class == nil {
 		return nil
 	}
 	var changed []string
 	for _, key := range slices.Sorted(maps.Keys(class.NodeSelector)) {
-		if value := class.NodeSelector[key]; !has(pod.Spec.NodeSelector, key, value) {
+		if value := class.NodeSelector[key]; !has(pod.NodeSelector, key, value) {
 			changed = append(changed, fmt.Sprintf("spec.nodeSelector lacks %s=%s of runtime class %s", key, value, class.Name))
 		}
 	}
@@ -74,19 +74,22 @@ func differences(pod *Pod, decision *policies.Decision, class *catalog.RuntimeCl
 
 // JudgeEphemeral decides on the ephemeral containers that a running pod is to get. The
 // class of the pod is settled and its other containers run already, so a policy sees
-// neither, and only mode and action count.
-func (r *Router) JudgeEphemeral(ctx context.Context, in policies.Input, old json.RawMessage) (Route, error) {
-	added, err := onlyAdded(in.Pod, old)
+// neither, and only mode and action count. pod and old are the pod as it will be and as
+// it is.
+func (r *Router) JudgeEphemeral(ctx context.Context, in policies.Input, pod, old json.RawMessage) (Route, error) {
+	added, err := onlyAdded(pod, old)
 	if err != nil {
 		return Route{}, err
 	}
-	in.Pod = added
+	if in.Pod, err = readPod(added); err != nil {
+		return Route{}, err
+	}
 	route, d, err := r.decide(ctx, in)
 	if err != nil {
 		return route, err
 	}
 	route.Action, route.Trust, route.Reasons = d.Action, d.Trust, d.Reasons
-	route.RuntimeClassName = d.pod.Spec.RuntimeClassName
+	route.RuntimeClassName = d.pod.RuntimeClassName
 	if route.Action != policies.Deny {
 		route.Action = policies.Keep
 	}

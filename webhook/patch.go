@@ -28,7 +28,7 @@ type placement struct {
 // refuse the pod, in words that name no policy.
 func place(pod *Pod, from, to *catalog.RuntimeClass, extraSelector map[string]string, extraTolerations []corev1.Toleration) (placement, error) {
 	p := placement{class: to, nodeSelector: map[string]string{}}
-	maps.Copy(p.nodeSelector, pod.Spec.NodeSelector)
+	maps.Copy(p.nodeSelector, pod.NodeSelector)
 	if from != nil {
 		maps.DeleteFunc(p.nodeSelector, func(key, value string) bool { return has(from.NodeSelector, key, value) })
 	}
@@ -47,7 +47,7 @@ func place(pod *Pod, from, to *catalog.RuntimeClass, extraSelector map[string]st
 			p.nodeSelector[key] = value
 		}
 	}
-	for _, t := range pod.Spec.Tolerations {
+	for _, t := range pod.Tolerations {
 		if from == nil || contains(wanted, t) || !contains(from.Tolerations, t) {
 			p.tolerations = append(p.tolerations, t)
 		}
@@ -65,19 +65,18 @@ func place(pod *Pod, from, to *catalog.RuntimeClass, extraSelector map[string]st
 // build does not know stays as it is.
 func patch(pod *Pod, p placement) []jsonpatch.Operation {
 	var ops []jsonpatch.Operation
-	spec := pod.Spec
 	switch {
-	case p.class == nil && spec.RuntimeClassName != "":
+	case p.class == nil && pod.RuntimeClassName != "":
 		ops = append(ops, remove("/spec/runtimeClassName"))
-	case p.class != nil && spec.RuntimeClassName != p.class.Name:
+	case p.class != nil && pod.RuntimeClassName != p.class.Name:
 		ops = append(ops, add("/spec/runtimeClassName", p.class.Name))
 	}
-	ops = append(ops, patchMap("/spec/nodeSelector", spec.NodeSelector, p.nodeSelector)...)
-	ops = append(ops, patchTolerations(spec.Tolerations, p.tolerations)...)
+	ops = append(ops, patchMap("/spec/nodeSelector", pod.NodeSelector, p.nodeSelector)...)
+	ops = append(ops, patchTolerations(pod.Tolerations, p.tolerations)...)
 	switch {
-	case len(p.overhead) == 0 && spec.Overhead != nil:
+	case len(p.overhead) == 0 && pod.Overhead != nil:
 		ops = append(ops, remove("/spec/overhead"))
-	case len(p.overhead) > 0 && !equality.Semantic.DeepEqual(spec.Overhead, p.overhead):
+	case len(p.overhead) > 0 && !equality.Semantic.DeepEqual(pod.Overhead, p.overhead):
 		ops = append(ops, add("/spec/overhead", p.overhead))
 	}
 	return ops
@@ -85,13 +84,13 @@ func patch(pod *Pod, p placement) []jsonpatch.Operation {
 
 // patchAnnotations makes the pod's annotations say what wanted says, and takes one away.
 func patchAnnotations(pod *Pod, wanted map[string]string, unwanted string) []jsonpatch.Operation {
-	all := maps.Clone(pod.Metadata.Annotations)
+	all := maps.Clone(pod.Annotations)
 	if all == nil {
 		all = map[string]string{}
 	}
 	maps.Copy(all, wanted)
 	delete(all, unwanted)
-	return patchMap("/metadata/annotations", pod.Metadata.Annotations, all)
+	return patchMap("/metadata/annotations", pod.Annotations, all)
 }
 
 // patchMap adds to a map that the object lacks as a whole, and key by key to one
@@ -148,7 +147,9 @@ func add(path string, value any) jsonpatch.Operation {
 func remove(path string) jsonpatch.Operation { return jsonpatch.NewOperation("remove", path, nil) }
 
 // escape writes a map's key as a JSON pointer token (RFC 6901).
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+func escape(key string) string { return pointer.Replace(key) }
+
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 func has(m map[string]string, key, value string) bool {
 	v, ok := m[key]

@@ -135,7 +135,7 @@ func TestPatchOperations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			raw := pod(test.spec)
-			decoded, err := decodePod(raw)
+			decoded, err := decodePod(asPod(t, raw))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestPatchOperations(t *testing.T) {
 				t.Error(diff)
 			}
 			// And on its own output it does nothing.
-			again, err := decodePod(apply(t, raw, ops))
+			again, err := decodePod(asPod(t, apply(t, raw, ops)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestPatchAnnotations(t *testing.T) {
 			if test.annotations != "" {
 				raw = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"annotations": ` + test.annotations + `}, "spec": {"containers": [{}]}}`
 			}
-			decoded, err := decodePod([]byte(raw))
+			decoded, err := decodePod(asPod(t, []byte(raw)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestEscapeIsAJSONPointerToken(t *testing.T) {
 func TestPlaceLeavesItsInputAlone(t *testing.T) {
 	t.Parallel()
 	from, to := gvisorClass(), kataClass()
-	decoded, err := decodePod(pod(`"nodeSelector": {"pool": "gvisor", "zone": "a"}, "tolerations": [{"key": "g", "operator": "Exists"}]`))
+	decoded, err := decodePod(asPod(t, pod(`"nodeSelector": {"pool": "gvisor", "zone": "a"}, "tolerations": [{"key": "g", "operator": "Exists"}]`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,8 +221,8 @@ func TestPlaceLeavesItsInputAlone(t *testing.T) {
 	if diff := cmp.Diff(gvisorClass(), from) + cmp.Diff(kataClass(), to); diff != "" {
 		t.Errorf("a class of the catalog was modified: %s", diff)
 	}
-	if len(decoded.Spec.NodeSelector) != 2 || len(decoded.Spec.Tolerations) != 1 || len(extra) != 1 {
-		t.Errorf("the pod was modified: %+v", decoded.Spec)
+	if len(decoded.NodeSelector) != 2 || len(decoded.Tolerations) != 1 || len(extra) != 1 {
+		t.Errorf("the pod was modified: %+v", decoded)
 	}
 }
 

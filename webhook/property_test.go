@@ -241,7 +241,7 @@ func TestRoutesHoldTheirPromises(t *testing.T) {
 		}
 		for i := range propertyPods {
 			namespace, pod := d.namespace(), d.pod(c)
-			route, err := router.Route(t.Context(), policies.Input{Namespace: *namespace, Pod: pod})
+			route, err := router.Route(t.Context(), policies.Input{Namespace: *namespace, Pod: asPod(t, pod)})
 			if err != nil {
 				t.Errorf("the shipped policy is at fault: %v", err)
 			} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -24,6 +25,12 @@ func (e *lookupError) Error() string {
 }
 
 func (e *lookupError) Unwrap() error { return e.err }
+
+// errBusy marks what is not begun, because too much else is under way.
+var errBusy = errors.New("busy")
+
+// retryAfter is when to come back then. The API server passes it on, and its clients obey.
+const retryAfter = 2 * time.Second
 
 // fate is how a kind of error is answered and counted.
 type fate struct {
@@ -100,6 +107,9 @@ func respondError(route *Route, err error) admission.Response {
 	switch {
 	case route.Mode == policies.Enforce || route.Mode == "" || fate.code == http.StatusBadRequest:
 		response = refuse(fate.code, fate.reason, err.Error())
+		if fate.code == http.StatusTooManyRequests {
+			response.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter.Seconds())}
+		}
 	case route.Mode == policies.Warn:
 		response.Warnings = prefixed([]string{"in mode enforce this pod would be refused: " + err.Error()})
 	}

@@ -1,17 +1,23 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"sync/atomic"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -28,8 +34,12 @@ type Endpoint struct {
 	Log     logr.Logger
 	// Metrics counts what ends before the handler, or in a panic; nil counts nothing.
 	Metrics *Metrics
+	// MaxInFlight bounds the reviews that are answered at once; 0 does not. One more is
+	// refused as retryable: in a queue it would wait until its caller has gone.
+	MaxInFlight int64
 
 	draining atomic.Bool
+	inFlight atomic.Int64
 }
 
 // Drain makes every answer ask its client to come back over a new connection. The
@@ -40,9 +50,13 @@ func (e *Endpoint) Drain() { e.draining.Store(true) }
 // ServeHTTP implements http.Handler.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review, err := readReview(w, r)
+	if n := e.inFlight.Add(1); err == nil && e.MaxInFlight > 0 && n > e.MaxInFlight {
+		err = fmt.Errorf("%w: %d reviews are being answered; create the object again", errBusy, e.MaxInFlight)
+	}
+	defer e.inFlight.Add(-1)
 	var response admission.Response
 	if err != nil {
-		e.Log.Error(err, "bad review")
+		e.Log.Error(err, "review is not handled")
 		e.Metrics.failed(err)
 		response = respond(&Route{}, err)
 		if review.Request != nil {
@@ -88,12 +102,12 @@ func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionRe
 	if r.Method != http.MethodPost {
 		return empty, fmt.Errorf("%w review: method %s, want POST", ErrUndecodable, r.Method)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
-	if err != nil {
+	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxReview)); err != nil {
 		return empty, fmt.Errorf("%w review: %w", ErrUndecodable, err)
 	}
-	review := admissionv1.AdmissionReview{}
-	if err := json.Unmarshal(body, &review); err != nil {
+	review, err := decodeReview(body.Bytes())
+	if err != nil {
 		return empty, fmt.Errorf("%w review: %w", ErrUndecodable, err)
 	}
 	switch {
@@ -102,6 +116,41 @@ func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionRe
 		return empty, fmt.Errorf("%w review: apiVersion %q, kind %q, want %s, AdmissionReview", ErrUndecodable, review.APIVersion, review.Kind, admissionv1.SchemeGroupVersion)
 	case review.Request == nil:
 		return empty, fmt.Errorf("%w review: field request is missing", ErrUndecodable)
+	}
+	return review, nil
+}
+
+// decodeReview decodes of a review what handlers read. Objects are not gone into: they
+// stay bytes.
+func decodeReview(body []byte) (admissionv1.AdmissionReview, error) {
+	var read struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Request    *struct {
+			UID         types.UID                 `json:"uid"`
+			Kind        metav1.GroupVersionKind   `json:"kind"`
+			SubResource string                    `json:"subResource"`
+			Name        string                    `json:"name"`
+			Namespace   string                    `json:"namespace"`
+			Operation   admissionv1.Operation     `json:"operation"`
+			UserInfo    authenticationv1.UserInfo `json:"userInfo"`
+			Object      jsontext.Value            `json:"object"`
+			OldObject   jsontext.Value            `json:"oldObject"`
+			DryRun      *bool                     `json:"dryRun"`
+		} `json:"request"`
+	}
+	// Names that are given twice cost a set of names for each object to find; of two, the
+	// last counts, as in the API server.
+	if err := jsonv2.Unmarshal(body, &read, jsontext.AllowDuplicateNames(true)); err != nil {
+		return admissionv1.AdmissionReview{}, err
+	}
+	review := admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: read.APIVersion, Kind: read.Kind}}
+	if r := read.Request; r != nil {
+		review.Request = &admissionv1.AdmissionRequest{
+			UID: r.UID, Kind: r.Kind, SubResource: r.SubResource, Name: r.Name, Namespace: r.Namespace, Operation: r.Operation,
+			UserInfo: r.UserInfo, DryRun: r.DryRun,
+			Object: runtime.RawExtension{Raw: r.Object}, OldObject: runtime.RawExtension{Raw: r.OldObject},
+		}
 	}
 	return review, nil
 }

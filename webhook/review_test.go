@@ -82,7 +82,7 @@ func TestABadReviewIsAnsweredWithAReview(t *testing.T) {
 		"no request":           {"POST", "{" + head + "}", "field request is missing"},
 		"request is null":      {"POST", "{" + head + `, "request": null}`, "field request is missing"},
 		"request is an answer": {"POST", "{" + head + `, "response": {"uid": "u-1", "allowed": true}}`, "field request is missing"},
-		"a field's type":       {"POST", "{" + head + `, "request": {"uid": 7}}`, "request.uid"},
+		"a field's type":       {"POST", "{" + head + `, "request": {"uid": 7}}`, "/request/uid"},
 		"GET":                  {"GET", "", "method GET, want POST"},
 		"PUT":                  {"PUT", string(review("ns", pod(""))), "method PUT, want POST"},
 		"over the limit":       {"POST", "{" + head + `, "request": {"uid": "` + strings.Repeat("x", maxReview) + `"}}`, "too large"},
@@ -222,8 +222,8 @@ func TestAnObjectThatIsNoPodIsRefusedByItsField(t *testing.T) {
 		"spec of a type":          {`{` + head + `, "spec": "x"}`, "spec"},
 		"no containers":           {`{` + head + `, "spec": {}}`, "field spec.containers is missing or empty"},
 		"empty containers":        {`{` + head + `, "spec": {"containers": []}}`, "field spec.containers is missing or empty"},
-		"containers is a map":     {`{` + head + `, "spec": {"containers": {}}}`, "spec.containers"},
-		"containers of a type":    {`{` + head + `, "spec": {"containers": ["x"]}}`, "spec.containers"},
+		"containers is a map":     {`{` + head + `, "spec": {"containers": {}}}`, "spec: containers: {, want a list"},
+		"containers of a type":    {`{` + head + `, "spec": {"containers": ["x"]}}`, "spec: containers[0]: string, want an object"},
 		"nodeSelector of a type":  {`{` + head + `, "spec": {"nodeSelector": {"a": 1}, "containers": [{}]}}`, "spec.nodeSelector"},
 		"tolerations of a type":   {`{` + head + `, "spec": {"tolerations": {}, "containers": [{}]}}`, "spec.tolerations"},
 		"runtimeClassName's type": {`{` + head + `, "spec": {"runtimeClassName": {}, "containers": [{}]}}`, "spec.runtimeClassName"},
@@ -254,10 +254,38 @@ func TestKeysAreCaseSensitive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			decoded, err := decodePod(json.RawMessage(object))
+			decoded, err := decodePod(asPod(t, []byte(object)))
 			if wantOK := name == "RuntimeClassName"; (err == nil) != wantOK {
 				t.Errorf("got %+v, %v", decoded, err)
 			}
 		})
+	}
+}
+
+// TestTooManyAtOnce: one more than the bound is refused as retryable, and the next is
+// answered when one has gone.
+func TestTooManyAtOnce(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}), make(chan struct{})
+	endpoint := &Endpoint{Log: logr.Discard(), MaxInFlight: 1, Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		begun <- struct{}{}
+		<-release
+		return admission.Allowed("")
+	})}
+	body := review("untrusted", json.RawMessage(`{}`))
+	first := make(chan *admissionv1.AdmissionResponse)
+	go func() { first <- answer(t, post(t, endpoint, body)) }()
+	<-begun
+	got := answer(t, post(t, endpoint, body))
+	if got.Allowed || got.UID != "u-1" || got.Result.Code != http.StatusTooManyRequests || got.Result.Details.RetryAfterSeconds == 0 {
+		t.Errorf("got %+v, want 429 that says when to come back", got)
+	}
+	close(release)
+	if got := <-first; !got.Allowed {
+		t.Errorf("the first got %+v", got)
+	}
+	go func() { <-begun }()
+	if got := answer(t, post(t, endpoint, body)); !got.Allowed {
+		t.Errorf("the next got %+v", got)
 	}
 }

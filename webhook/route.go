@@ -56,7 +56,7 @@ func (r *Router) Route(ctx context.Context, in policies.Input) (Route, error) {
 	if err := r.stillThere(passed.class, &d.Decision); err != nil {
 		return route, err
 	}
-	from := d.snapshot.Catalog().RuntimeClass(d.pod.Spec.RuntimeClassName)
+	from := d.snapshot.Catalog().RuntimeClass(d.pod.RuntimeClassName)
 	complete, err := route.complete(d.pod, &d.Decision, from, passed.class)
 	if err != nil {
 		return route, err
@@ -104,10 +104,9 @@ func (r *Router) stillThere(class *catalog.RuntimeClass, decision *policies.Deci
 
 // complete fills in the route and the patch.
 func (route Route) complete(pod *Pod, decision *policies.Decision, from, to *catalog.RuntimeClass) (Route, error) {
-	spec := pod.Spec
 	route.Action, route.Trust = decision.Action, decision.Trust
 	route.Reasons, route.Warnings = decision.Reasons, decision.Warnings
-	route.PreviousRuntimeClassName = spec.RuntimeClassName
+	route.PreviousRuntimeClassName = pod.RuntimeClassName
 	var ops []jsonpatch.Operation
 	switch decision.Action {
 	case policies.Deny:
@@ -121,8 +120,8 @@ func (route Route) complete(pod *Pod, decision *policies.Decision, from, to *cat
 		route.NodeSelector, route.Tolerations, route.Overhead = p.nodeSelector, p.tolerations, p.overhead
 		ops = patch(pod, p)
 	default:
-		route.RuntimeClassName = spec.RuntimeClassName
-		route.NodeSelector, route.Tolerations, route.Overhead = spec.NodeSelector, spec.Tolerations, spec.Overhead
+		route.RuntimeClassName = pod.RuntimeClassName
+		route.NodeSelector, route.Tolerations, route.Overhead = pod.NodeSelector, pod.Tolerations, pod.Overhead
 	}
 	route.Isolation = isolationOf(to)
 	if route.Mode == policies.Enforce {
@@ -141,7 +140,7 @@ func (route *Route) annotations(pod *Pod, changed bool) map[string]string {
 		catalog.AnnotationReason:         strings.Join(route.Reasons, "; "),
 		catalog.AnnotationPolicyRevision: route.PolicyRevision,
 	}
-	claims := pod.Metadata.Annotations
+	claims := pod.Annotations
 	claimed := func(key string) bool { _, ok := claims[key]; return ok }
 	silent := !claimed(catalog.AnnotationTrust) && !claimed(catalog.AnnotationReason) && !claimed(catalog.AnnotationPolicyRevision)
 	honest := has(claims, catalog.AnnotationTrust, route.Trust) && has(claims, catalog.AnnotationPolicyRevision, route.PolicyRevision)

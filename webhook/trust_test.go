@@ -150,7 +150,7 @@ func answersTheBound(t *testing.T, engine *policies.Engine, namespace, pod map[s
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := policies.Input{Namespace: catalog.Namespace{Name: "ns", Labels: namespace}, Pod: raw}
+	in := policies.Input{Namespace: catalog.Namespace{Name: "ns", Labels: namespace}, Pod: asPod(t, raw)}
 	decision, err := snapshot.Decide(t.Context(), in)
 	if err != nil {
 		t.Fatalf("namespace %q, pod %q: %v", namespace, pod, err)

@@ -32,7 +32,7 @@ func (v *PodValidator) Handle(ctx context.Context, request admission.Request) ad
 		return response
 	case request.Operation == admissionv1.Update && request.SubResource == "ephemeralcontainers":
 		return v.judge(ctx, &request, func(ctx context.Context, in policies.Input) (Route, error) {
-			return v.Router.JudgeEphemeral(ctx, in, request.OldObject.Raw)
+			return v.Router.JudgeEphemeral(ctx, in, request.Object.Raw, request.OldObject.Raw)
 		})
 	case request.Operation == admissionv1.Update && request.SubResource == "":
 		return admission.Allowed("").WithWarnings(relabelled(&request)...)
@@ -58,15 +58,19 @@ func (v *PodValidator) judge(ctx context.Context, request *admission.Request, de
 // resized warns whoever resizes a pod in place in a sandbox: what the cgroup is given
 // need not reach the guest, and Firecracker cannot change a running machine.
 func (v *PodValidator) resized(request *admission.Request) []string {
-	pod, err := decodePod(request.Object.Raw)
+	pod, err := readPod(request.Object.Raw)
 	if err != nil {
+		return nil
+	}
+	var name string
+	if err := pod.DecodeSpec("runtimeClassName", &name); err != nil {
 		return nil
 	}
 	snapshot, err := v.Router.Engine.Snapshot()
 	if err != nil {
 		return nil
 	}
-	class := snapshot.Catalog().RuntimeClass(pod.Spec.RuntimeClassName)
+	class := snapshot.Catalog().RuntimeClass(name)
 	switch {
 	case class == nil || !class.Isolation.AtLeast(catalog.UserSpaceKernel):
 		return nil
@@ -79,14 +83,14 @@ func (v *PodValidator) resized(request *admission.Request) []string {
 // relabelled warns whoever changes a label that settled the runtime of a running pod.
 // It needs no look-up: an update is never held up.
 func relabelled(request *admission.Request) []string {
-	before, errBefore := decodePod(request.OldObject.Raw)
-	after, errAfter := decodePod(request.Object.Raw)
+	before, errBefore := readPod(request.OldObject.Raw)
+	after, errAfter := readPod(request.Object.Raw)
 	if errBefore != nil || errAfter != nil {
 		return nil
 	}
 	var warnings []string
 	for _, label := range []string{catalog.LabelTrust, catalog.LabelProfile} {
-		if was, is := before.Metadata.Labels[label], after.Metadata.Labels[label]; was != is {
+		if was, is := before.Labels[label], after.Labels[label]; was != is {
 			warnings = append(warnings, fmt.Sprintf("runtimeclass-router: label %s changed from %q to %q: the runtime of a running pod does not follow; delete the pod to have it routed anew", label, was, is))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
@@ -58,16 +56,9 @@ func NewPolicyValidator(options PolicyOptions) *PolicyValidator {
 	return &PolicyValidator{PolicyOptions: options, deadline: PolicyDeadline}
 }
 
-// errBusy marks a check that is not begun, because another is under way.
-var errBusy = errors.New("another policy is being checked")
-
-const (
-	// maxAbandoned is how many evaluations may be left behind before no more is begun:
-	// each takes a processor from the pods that wait for their decision.
-	maxAbandoned = 2
-	// retryAfter is what whoever comes while another is checked is told. kubectl obeys it.
-	retryAfter = 2 * time.Second
-)
+// maxAbandoned is how many evaluations may be left behind before no more is begun:
+// each takes a processor from the pods that wait for their decision.
+const maxAbandoned = 2
 
 // Handle implements admission.Handler.
 func (v *PolicyValidator) Handle(ctx context.Context, request admission.Request) admission.Response {
@@ -84,7 +75,7 @@ func (v *PolicyValidator) Handle(ctx context.Context, request admission.Request)
 	}
 	configMap.Name = cmp.Or(request.Name, configMap.Name, configMap.GenerateName)
 	if v.Engine.Abandoned() >= maxAbandoned || !v.turn.TryLock() {
-		return v.answer(&request, nil, fmt.Errorf("%w, try again in a few seconds", errBusy))
+		return v.answer(&request, nil, fmt.Errorf("%w: another policy is being checked, try again in a few seconds", errBusy))
 	}
 	defer v.turn.Unlock()
 	// What was accepted is answered also when the server is told to end; see bounded.
@@ -160,11 +151,7 @@ func (v *PolicyValidator) answer(request *admission.Request, verdict *verdict, e
 	}
 	v.Metrics.validated("policies", route, err)
 	if err != nil || route.Action == policies.Deny {
-		response := respond(route, err)
-		if errors.Is(err, errBusy) {
-			response.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter.Seconds())}
-		}
-		return response
+		return respond(route, err)
 	}
 	var warnings []string
 	if len(verdict.warned) > 0 {

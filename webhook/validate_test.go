@@ -74,12 +74,12 @@ func TestEndpointsAgree(t *testing.T) {
 	for name, raw := range fixturePods(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := policies.Input{Namespace: *namespaces[raw.namespace], Pod: raw.pod}
+			in := policies.Input{Namespace: *namespaces[raw.namespace], Pod: asPod(t, raw.pod)}
 			route, err := router.Route(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			in.Pod = merged(t, router, apply(t, raw.pod, route.Patch))
+			in.Pod = asPod(t, merged(t, router, apply(t, raw.pod, route.Patch)))
 			judged, err := router.Judge(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
@@ -285,15 +285,15 @@ func merged(t *testing.T, router *Router, raw []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoded, err := decodePod(raw)
+	decoded, err := decodePod(asPod(t, raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	class := snapshot.Catalog().RuntimeClass(decoded.Spec.RuntimeClassName)
+	class := snapshot.Catalog().RuntimeClass(decoded.RuntimeClassName)
 	if class == nil {
 		return raw
 	}
-	return apply(t, raw, patchMap("/spec/nodeSelector", decoded.Spec.NodeSelector, union(decoded.Spec.NodeSelector, class.NodeSelector)))
+	return apply(t, raw, patchMap("/spec/nodeSelector", decoded.NodeSelector, union(decoded.NodeSelector, class.NodeSelector)))
 }
 
 func union(a, b map[string]string) map[string]string {

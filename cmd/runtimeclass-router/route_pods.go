@@ -72,7 +72,11 @@ func inputOf(document *catalog.Document, namespaces map[string]*catalog.Namespac
 		return nil, r, r.at(fmt.Errorf("a %T has no metadata", document.Object))
 	}
 	r.Namespace, r.Name = cmp.Or(object.GetNamespace(), metav1.NamespaceDefault), cmp.Or(object.GetName(), object.GetGenerateName())
-	pod, err := template.Pod(document.Raw, r.Name)
+	raw, err := template.Pod(document.Raw, r.Name)
+	if err != nil {
+		return nil, r, r.at(err)
+	}
+	pod, err := policies.ReadPod(raw)
 	if err != nil {
 		return nil, r, r.at(err)
 	}

@@ -27,6 +27,10 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
+// maxInFlight is more than a replica answers within a webhook's timeout when every
+// decision is a new one.
+const maxInFlight = 2000
+
 // router is the running product.
 type router struct {
 	config       *config
@@ -82,6 +86,9 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		metrics.Registry.Register(webhook.NewWatchCollector(r.informers.WatchAges))); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	if err := metrics.Registry.Register(webhook.NewMemoryCollector(r.engine.Memory)); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
 	if r.manager, err = ctrl.NewManager(kube, ctrl.Options{
 		Logger:                 log,
 		Metrics:                metricsserver.Options{BindAddress: c.Metrics.BindAddress, ExtraHandlers: map[string]http.Handler{statuszPath: r.loader}},
@@ -115,7 +122,7 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 			Engine: r.engine, Files: r.loader.candidates, Metrics: r.metrics, Log: log,
 		}),
 	} {
-		r.endpoints[path] = &webhook.Endpoint{Handler: handler, Log: log, Metrics: r.metrics}
+		r.endpoints[path] = &webhook.Endpoint{Handler: handler, Log: log, Metrics: r.metrics, MaxInFlight: maxInFlight}
 	}
 	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, CertDir: c.Certs.Directory, Log: log}, r.endpoints)
 	return r, errors.Join(

@@ -7,6 +7,7 @@
 #   To add a rule, add a row here and, where none of the rules there finds it yet, a
 #   rule there.
 # schemas:
+#   - data.catalog: schema.catalog
 #   - data.config: schema.config
 package router.compatibility
 
@@ -242,14 +243,32 @@ verdict(rule, class) := softer if {
 # METADATA
 # title: The marks of one verdict against a class, each with field, reason and hint
 # scope: rule
-marks(class, wanted) := {mark |
-	some used in uses.found
-	verdict(used.rule, class) == wanted
-	mark := object.union({"field": used.field}, object.filter(table[used.rule], ["reason", "hint"]))
-} | {mark |
+marks(class, wanted) := built_in(class, wanted) if {
+	count(custom.findings) == 0
+} else := built_in(class, wanted) | {mark |
 	some mark in custom.findings
 	mark.verdict == wanted
 	listed(mark.runtimes, class)
+}
+
+built_in(class, wanted) := {{"field": used.field, "reason": row.reason, "hint": row.hint} |
+	some used in uses.found
+	verdicts[class.name][used.rule] == wanted
+	row := table[used.rule]
+}
+
+# The verdicts on every class. No pod is read, so they are worked out once.
+verdicts[class.name][rule] := verdict(rule, class) if {
+	some class in array.concat([unknown], data.catalog.runtimeClasses)
+	some rule, _ in table
+}
+
+# METADATA
+# title: A class of which nothing is known but that it is a sandbox
+# scope: rule
+unknown := {
+	"name": "", "family": "", "isolation": "user-space-kernel",
+	"hostDevicesWithheld": false, "userNamespaces": false, "recursiveReadOnlyMounts": false,
 }
 
 # METADATA

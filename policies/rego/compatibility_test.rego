@@ -3,9 +3,9 @@ package router.compatibility_test
 import data.router.compatibility
 import data.router.fixture
 
-denied(spec, class) := answer if answer := {mark.field | some mark in compatibility.marks(class, "deny")} with input as fixture.untrusted(spec)
+denied(spec, class) := answer if answer := {mark.field | some mark in compatibility.marks(class, "deny")} with input as fixture.untrusted(spec) with data.catalog as {"runtimeClasses": [class]}
 
-warned(spec, class) := answer if answer := {mark.field | some mark in compatibility.marks(class, "warn")} with input as fixture.untrusted(spec)
+warned(spec, class) := answer if answer := {mark.field | some mark in compatibility.marks(class, "warn")} with input as fixture.untrusted(spec) with data.catalog as {"runtimeClasses": [class]}
 
 # Each row: a spec, the fields that gVisor denies, the fields that Kata denies.
 rows := {
@@ -70,7 +70,7 @@ softer := {
 
 test_softer[name] if {
 	some name, row in softer
-	fields := {mark.field | some mark in compatibility.marks(row[1], row[0])} with input as fixture.untrusted(row[2])
+	fields := {mark.field | some mark in compatibility.marks(row[1], row[0])} with input as fixture.untrusted(row[2]) with data.catalog as {"runtimeClasses": [row[1]]}
 	fields == row[3]
 	denied(row[2], row[1]) == set()
 }
@@ -82,7 +82,7 @@ test_a_claim_as_a_raw_block_device if {
 		"containers": [{"name": "c", "volumeDevices": [{"name": "a", "devicePath": "/dev/a"}]}],
 		"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "a"}}],
 	}
-	marks := compatibility.marks(fixture.kata_fc, "prefer") with input as fixture.untrusted(spec)
+	marks := compatibility.marks(fixture.kata_fc, "prefer") with input as fixture.untrusted(spec) with data.catalog as fixture.cluster
 	marks == set()
 }
 
@@ -96,7 +96,7 @@ test_rules_and_rows_agree if {
 	}
 	by_softer := {used.rule |
 		some row in softer
-		some used in data.router.uses.found with input as fixture.untrusted(row[2])
+		some used in data.router.uses.found with input as fixture.untrusted(row[2]) with data.catalog as {"runtimeClasses": [row[1]]}
 	}
 	by_others := {"allowed-host-path", "runtime-annotation"}
 	(by_rows | by_softer) | by_others == object.keys(compatibility.table)
@@ -131,7 +131,7 @@ annotated(key) := json.patch(fixture.untrusted({}), [{"op": "add", "path": "/pod
 
 test_runtime_annotations if {
 	every key in ["dev.gvisor.spec.mount.a", "io.katacontainers.config.hypervisor.kernel_params", "io.kubernetes.cri.untrusted-workload"] {
-		fields := {mark.field | some mark in compatibility.marks(fixture.gvisor, "deny")} with input as annotated(key)
+		fields := {mark.field | some mark in compatibility.marks(fixture.gvisor, "deny")} with input as annotated(key) with data.catalog as fixture.cluster
 		fields == {$"metadata.annotations[{key}]"}
 	}
 	allowed := compatibility.marks(fixture.gvisor, "deny") with input as annotated("dev.gvisor.a")
@@ -153,7 +153,7 @@ test_recursive_read_only_of_the_handler if {
 
 test_fargate_label if {
 	asked := fixture.asked({}, {"runtimeclass-router.io/trust": "untrusted"}, {"eks.amazonaws.com/fargate-profile": "p"})
-	fields := {mark.field | some mark in compatibility.marks(fixture.gvisor, "deny")} with input as asked
+	fields := {mark.field | some mark in compatibility.marks(fixture.gvisor, "deny")} with input as asked with data.catalog as fixture.cluster
 	fields == {"metadata.labels[eks.amazonaws.com/fargate-profile]"}
 }
 

@@ -15,10 +15,7 @@ asked if input.request.subResource == "ephemeralcontainers"
 
 class := placement.present_class if {
 	not selection.below_floor(placement.present_class)
-} else := {
-	"name": "", "family": "", "isolation": "user-space-kernel",
-	"hostDevicesWithheld": false, "userNamespaces": false, "recursiveReadOnlyMounts": false,
-}
+} else := compatibility.unknown
 
 # METADATA
 # title: What stands against the new containers

@@ -7,9 +7,10 @@
 #   - data.config: schema.config
 package router.exceptions
 
+import data.router.index
+
 covering contains exception if {
-	some exception in data.config.exceptions
-	input.namespace.name in exception.namespaces
+	some exception in index.exceptions[input.namespace.name]
 	service_account(exception)
 	pod_labels(exception)
 }

@@ -7,15 +7,13 @@
 #   - data.catalog: schema.catalog
 package router.placement
 
+import data.router.index
 import data.router.trust
 
 # The class that the pod has, and the same from the catalog.
 present := input.pod.spec.runtimeClassName if input.pod.spec.runtimeClassName != ""
 
-present_class := class if {
-	some class in data.catalog.runtimeClasses
-	class.name == present
-}
+present_class := index.classes[present]
 
 # METADATA
 # title: The class that the pod asks for
@@ -40,7 +38,26 @@ own_selector[key] := value if {
 # METADATA
 # title: What of the pod contradicts where the class runs
 # scope: rule
-contradictions(class) := ((selectors(class) | node_name(class)) | daemon_set(class)) | affinity(class)
+contradictions(class) := ((selectors(class) | node_name(class)) | daemon_set(class)) | affinity(class) if {
+	bound
+} else := selectors(class)
+
+# METADATA
+# title: Whether the pod says anything about where it runs; most do not
+# scope: rule
+placed if count(own_selector) > 0
+
+placed if bound
+
+# By more than its selector.
+bound if input.pod.spec.nodeName
+
+bound if input.pod.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
+
+bound if {
+	some owner in input.pod.metadata.ownerReferences
+	owner.kind == "DaemonSet"
+}
 
 selectors(class) := {mark |
 	some key, wanted in class.nodeSelector
@@ -55,13 +72,13 @@ selectors(class) := {mark |
 
 # A pod that is bound by name passes no scheduler.
 node_name(class) := {mark |
-	bound := input.pod.spec.nodeName
-	bound != ""
+	node := input.pod.spec.nodeName
+	node != ""
 	not class.name in input.node.runtimeClasses
 	not doubted(class)
 	mark := {
 		"field": "spec.nodeName",
-		"reason": $"node \"{bound}\" is not in the pool of the class",
+		"reason": $"node \"{node}\" is not in the pool of the class",
 		"hint": "leave nodeName to the scheduler",
 	}
 }

@@ -13,6 +13,7 @@ package router.selection
 import data.router.compatibility
 import data.router.custom
 import data.router.exceptions
+import data.router.index
 import data.router.placement
 import data.router.trust
 
@@ -61,35 +62,33 @@ warnings contains $"profile {hooked} of the policy is not a profile and counts a
 # --- candidates -----------------------------------------------------------------
 
 # Classes in the order of the list, and by name within a runtime.
-candidates := [class |
+candidates := [index.classes[name] |
 	some runtime in runtimes
-	some class in data.catalog.runtimeClasses
-	compatibility.means(runtime, class)
+	some name in index.named[runtime]
 ]
 
-provided(runtime) if {
-	some class in data.catalog.runtimeClasses
-	compatibility.means(runtime, class)
-}
+provided(runtime) if index.named[runtime]
 
 # An isolation that the table does not know cannot be vouched for.
 strength := {"host-kernel": 0, "user-space-kernel": 1, "guest-kernel": 2}
 
 below_floor(class) if object.get(strength, class.isolation, 0) < strength[trust.level.floor]
 
-too_weak(class) := {mark |
+too_weak(class) := {{
+	"field": "isolation",
+	"reason": $"handler {class.handler} is {class.isolation}, below {trust.level.floor}, the floor of {trust.level.name}",
+	"hint": "leave runtimeClassName out",
+}} if {
 	below_floor(class)
-	mark := {
-		"field": "isolation",
-		"reason": $"handler {class.handler} is {class.isolation}, below {trust.level.floor}, the floor of {trust.level.name}",
-		"hint": "leave runtimeClassName out",
-	}
-}
+} else := set()
 
 # METADATA
 # title: Why a class cannot run the pod; empty where it can
 # scope: rule
-obstacles(class) := (too_weak(class) | placement.contradictions(class)) | compatibility.marks(class, "deny")
+obstacles(class) := compatibility.marks(class, "deny") if {
+	not placement.placed
+	not below_floor(class)
+} else := (too_weak(class) | placement.contradictions(class)) | compatibility.marks(class, "deny")
 
 # The best candidate: pool ready, then no prefer mark, then the order of the list.
 ranking := sort([[rank(class), i] |
@@ -108,7 +107,13 @@ marked(class) := 0 if {
 	count(compatibility.marks(class, "prefer")) == 0
 } else := 1
 
-best := candidates[ranking[0][1]]
+best := candidates[position]
+
+# Where the first is as good as any, the others need not be looked at.
+position := 0 if {
+	count(obstacles(candidates[0])) == 0
+	rank(candidates[0]) == [0, 0]
+} else := ranking[0][1]
 
 # --- open levels -----------------------------------------------------------------
 
@@ -148,8 +153,7 @@ choice := {"action": "keep", "class": placement.asked, "reason": suitable_reason
 # The classes that an exception lets the pod run under, and why.
 excepted_reason[exception.runtimeClassName] := $"exception {exception.name} until {exception.until}: {exception.reason}" if {
 	some exception in exceptions.active
-	some class in data.catalog.runtimeClasses
-	class.name == exception.runtimeClassName
+	class := index.classes[exception.runtimeClassName]
 	count(placement.contradictions(class)) == 0
 	not earlier(exception)
 }
@@ -178,8 +182,8 @@ skipped := $" ({concat("; ", passed)})" if count(passed) > 0
 
 # What stood in the list before the choice, and why it was passed over.
 passed := [$"{concat(", ", names)}: {why}" |
-	some why in {passed_over(class) | some i, class in candidates; i < ranking[0][1]}
-	names := [class.name | some i, class in candidates; i < ranking[0][1]; passed_over(class) == why]
+	some why in {passed_over(class) | some i, class in candidates; i < position}
+	names := [class.name | some i, class in candidates; i < position; passed_over(class) == why]
 ]
 
 passed_over(class) := sort(obstacles(class))[0].field if {
@@ -232,10 +236,7 @@ why_not_asked := concat("; ", [$"{mark.field}: {mark.reason}" | some mark in obs
 	placement.asked_class
 } else := "it is not in the catalog"
 
-chosen contains class if {
-	some class in data.catalog.runtimeClasses
-	class.name == choice.class
-}
+chosen contains index.classes[choice.class]
 
 # --- the refusal ---------------------------------------------------------------------
 

@@ -19,10 +19,9 @@ pod_label := input.pod.metadata.labels["runtimeclass-router.io/trust"]
 names := [level.name | some level in data.config.levels]
 
 # The position of a level on the scale: 0 is the most trusted.
-position(name) := i if {
-	some i, known in names
-	known == name
-} else := count(names) - 1
+position(name) := object.get(positions, name, count(names) - 1)
+
+positions := {name: i | some i, name in names}
 
 ceiling := position(namespace_label) if {
 	namespace_label

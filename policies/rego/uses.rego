@@ -70,7 +70,7 @@ found contains use("proc-mount", $"{at}.securityContext.procMount") if {
 found contains use(resource_rule(resource), $"{at}.resources[{resource}]") if {
 	some at, container in containers
 	some list in ["limits", "requests"]
-	some resource, _ in container.resources[list]
+	some resource in (object.keys(container.resources[list]) - {"cpu", "memory", "ephemeral-storage"})
 }
 
 resource_rule(resource) := "hugepages" if {
@@ -125,9 +125,10 @@ found contains use("hugepages", $"spec.volumes[{i}].emptyDir.medium") if {
 	startswith(volume.emptyDir.medium, "HugePages")
 }
 
-found contains use(volume_rules[kind], $"spec.volumes[{i}].{kind}") if {
+found contains use(rule, $"spec.volumes[{i}].{kind}") if {
 	some i, volume in input.pod.spec.volumes
-	some kind, _ in volume
+	some kind, rule in volume_rules
+	volume[kind]
 	not device(volume.name)
 }
 

@@ -86,7 +86,12 @@ func (b *bench) options(t testing.TB) webhook.Options {
 	return webhook.Options{Router: b.router, Namespaces: b, Deadline: time.Minute, Metrics: metrics, Log: logr.Discard(), Now: time.Now}
 }
 
-func (b *bench) input(namespace string, pod json.RawMessage) policies.Input {
+func (b *bench) input(t testing.TB, namespace string, raw json.RawMessage) policies.Input {
+	t.Helper()
+	pod, err := policies.ReadPod(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return policies.Input{
 		Request:   policies.Request{Operation: string(admissionv1.Create), Namespace: namespace, Date: time.Now().UTC().Format(time.DateOnly)},
 		Namespace: *b.namespaces[namespace],
@@ -97,7 +102,7 @@ func (b *bench) input(namespace string, pod json.RawMessage) policies.Input {
 // route asks the router about a pod as it is.
 func (b *bench) route(t testing.TB, namespace string, pod json.RawMessage) webhook.Route {
 	t.Helper()
-	route, err := b.router.Route(t.Context(), b.input(namespace, pod))
+	route, err := b.router.Route(t.Context(), b.input(t, namespace, pod))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +140,7 @@ func (b *bench) admit(t testing.TB, namespace string, pod json.RawMessage) (Outc
 		outcome.Denied, outcome.Message = true, err.Error()
 		return outcome, route
 	}
-	judged, err := b.router.Judge(t.Context(), b.input(namespace, after))
+	judged, err := b.router.Judge(t.Context(), b.input(t, namespace, after))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,11 +84,10 @@ func (p *Pod) value(r *reads) (*ast.Term, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name == "spec" {
-			if err := inner.insertContainers(p.containers, of); err != nil {
-				return nil, err
-			}
-		} else {
+		if err := inner.insertLists(name, p.lists, of); err != nil {
+			return nil, err
+		}
+		if name == "metadata" {
 			inner.insertMap("labels", p.Labels, of, ownLabels)
 			inner.insertMap("annotations", p.Annotations, of, ownAnnotations)
 		}
@@ -121,21 +120,22 @@ func (f fields) value(r *reads) (partial, error) {
 	return object, nil
 }
 
-func (o partial) insertContainers(lists [len(containerLists)][]fields, r *reads) error {
-	for i, name := range containerLists {
-		each := r.of(name).items()
-		if each == nil || lists[i] == nil {
+// insertLists inserts those of one part.
+func (o partial) insertLists(part string, lists [len(splitLists)][]fields, r *reads) error {
+	for i, list := range splitLists {
+		each := r.of(list.field).items()
+		if list.part != part || each == nil || lists[i] == nil {
 			continue
 		}
 		items := make([]*ast.Term, 0, len(lists[i]))
-		for _, container := range lists[i] {
-			object, err := container.value(each)
+		for _, item := range lists[i] {
+			object, err := item.value(each)
 			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", list.field, err)
 			}
 			items = append(items, ast.NewTerm(object.Object))
 		}
-		o.Insert(ast.InternedTerm(name), ast.ArrayTerm(items...))
+		o.Insert(ast.InternedTerm(list.field), ast.ArrayTerm(items...))
 	}
 	return nil
 }

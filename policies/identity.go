@@ -35,7 +35,10 @@ func (p *Pod) forgetIdentity() error {
 	if err != nil || token == "" {
 		return err
 	}
-	for _, list := range p.containers {
+	for i, list := range p.lists {
+		if !hasContainers(i) {
+			continue
+		}
 		for _, container := range list {
 			raw := container.get("volumeMounts")
 			if !bytes.Contains(raw, []byte(token)) {
@@ -112,20 +115,12 @@ func withoutSuffix(volume jsontext.Value, suffix string) (jsontext.Value, error)
 // claimSuffix ends the name of every claim that a StatefulSet makes for the pod; "" for
 // other pods.
 func (p *Pod) claimSuffix() (string, error) {
-	var owners []struct {
-		Kind string `json:"kind"`
-	}
 	var name string
-	if raw := p.metadata.get("ownerReferences"); !bytes.Contains(raw, []byte("StatefulSet")) {
-		return "", nil
-	} else if err := unmarshal(raw, &owners); err != nil {
-		return "", fmt.Errorf("metadata.ownerReferences: %w", err)
-	}
 	if err := unmarshal(p.metadata.get("name"), &name); err != nil {
 		return "", fmt.Errorf("metadata.name: %w", err)
 	}
-	for _, owner := range owners {
-		if owner.Kind == "StatefulSet" && name != "" {
+	for _, owner := range p.lists[list("metadata", "ownerReferences")] {
+		if string(owner.get("kind")) == `"StatefulSet"` && name != "" {
 			return "-" + name, nil
 		}
 	}

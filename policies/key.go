@@ -62,19 +62,19 @@ func (d *digest) pod(p *Pod, r *reads) {
 	d.bool(p.spec != nil)
 	if of := r.of("spec"); of != nil {
 		d.fields(p.spec, of)
-		for i, name := range containerLists {
-			if each := of.of(name).items(); each != nil {
-				d.containers(p.containers[i], each)
-			}
+	}
+	for i, list := range splitLists {
+		if each := r.of(list.part).of(list.field).items(); each != nil {
+			d.items(p.lists[i], each)
 		}
 	}
 }
 
-func (d *digest) containers(list []fields, r *reads) {
+func (d *digest) items(list []fields, r *reads) {
 	d.bool(list != nil)
 	*d = binary.AppendUvarint(*d, uint64(len(list)))
-	for _, container := range list {
-		d.fields(container, r)
+	for _, item := range list {
+		d.fields(item, r)
 	}
 }
 

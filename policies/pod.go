@@ -17,14 +17,27 @@ import (
 // lists it.
 type Pod struct {
 	object, metadata, spec fields
-	// containers are the lists of [containerLists], split as well; nil where there is none.
-	containers [len(containerLists)][]fields
+	// lists are those of [splitLists], split as well; nil where there is none.
+	lists [len(splitLists)][]fields
 	// Labels and Annotations are complete.
 	Labels, Annotations map[string]string
 }
 
-// containerLists are the fields of the spec that hold containers.
-var containerLists = [...]string{"initContainers", "containers", "ephemeralContainers"}
+// splitLists are lists of objects, by the part of the Pod and the field.
+var splitLists = [...]struct{ part, field string }{
+	{"metadata", "ownerReferences"},
+	{"spec", "initContainers"},
+	{"spec", "containers"},
+	{"spec", "ephemeralContainers"},
+}
+
+// list returns the position of a list, -1 for a field that is none.
+func list(part, field string) int {
+	return slices.IndexFunc(splitLists[:], func(l struct{ part, field string }) bool { return l.part == part && l.field == field })
+}
+
+// hasContainers reports whether a list is one of containers.
+func hasContainers(list int) bool { return splitLists[list].part == "spec" }
 
 // elsewhere are fields of the metadata that are kept as maps, and one that is half of an
 // object and says nothing about it.
@@ -75,8 +88,8 @@ func ReadPod(raw []byte) (*Pod, error) {
 		}
 		*part = fields{}
 		if err := readObject(decoder, func(inner string) error {
-			if i := slices.Index(containerLists[:], inner); i >= 0 && name == "spec" && decoder.PeekKind() != jsontext.KindNull {
-				return p.readContainers(decoder, raw, i)
+			if i := list(name, inner); i >= 0 && decoder.PeekKind() != jsontext.KindNull {
+				return p.readList(decoder, raw, i)
 			}
 			return part.read(decoder, raw, inner)
 		}); err != nil {
@@ -99,12 +112,12 @@ func ReadPod(raw []byte) (*Pod, error) {
 	return p, nil
 }
 
-func (p *Pod) readContainers(decoder *jsontext.Decoder, raw []byte, list int) error {
-	name := containerLists[list]
-	if p.containers[list] != nil {
+func (p *Pod) readList(decoder *jsontext.Decoder, raw []byte, list int) error {
+	name := splitLists[list].field
+	if p.lists[list] != nil {
 		return fmt.Errorf("field %s is given twice", name)
 	}
-	p.containers[list] = []fields{}
+	p.lists[list] = []fields{}
 	if kind := decoder.PeekKind(); kind != jsontext.KindBeginArray {
 		return fmt.Errorf("%s: %s, want a list", name, kind)
 	}
@@ -112,11 +125,11 @@ func (p *Pod) readContainers(decoder *jsontext.Decoder, raw []byte, list int) er
 		return err
 	}
 	for i := 0; decoder.PeekKind() != jsontext.KindEndArray; i++ {
-		var container fields
-		if err := readObject(decoder, func(inner string) error { return container.read(decoder, raw, inner) }); err != nil {
+		var item fields
+		if err := readObject(decoder, func(inner string) error { return item.read(decoder, raw, inner) }); err != nil {
 			return fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
-		p.containers[list] = append(p.containers[list], container)
+		p.lists[list] = append(p.lists[list], item)
 	}
 	_, err := decoder.ReadToken()
 	return err
@@ -188,6 +201,4 @@ func unmarshal(raw jsontext.Value, into any) error {
 }
 
 // HasContainers reports whether spec.containers has one.
-func (p *Pod) HasContainers() bool {
-	return len(p.containers[slices.Index(containerLists[:], "containers")]) > 0
-}
+func (p *Pod) HasContainers() bool { return len(p.lists[list("spec", "containers")]) > 0 }

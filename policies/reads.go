@@ -16,6 +16,8 @@ type reads struct {
 	all  bool // everything from here on
 	keys map[string]*reads
 	each *reads // of each item of a list
+	// prefixes are what keys begin with whose values are read.
+	prefixes []string
 }
 
 // everything is what is read of a document that nothing is known about.
@@ -25,6 +27,9 @@ var everything = &reads{all: true}
 func (r *reads) of(key string) *reads {
 	if r == nil || r.all {
 		return r
+	}
+	if slices.ContainsFunc(r.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		return everything
 	}
 	return r.keys[key]
 }
@@ -62,6 +67,11 @@ func (r *reads) add(path ...string) { *r.at(path...) = reads{all: true} }
 // into what a variable holds.
 func finer(config Config) map[string]func(*reads) {
 	finer := map[string]func(*reads){
+		"pod.metadata.annotations": func(r *reads) {
+			if at := r.at("pod", "metadata", "annotations"); !at.all {
+				at.prefixes = runtimePrefixes
+			}
+		},
 		// rego/exceptions.rego compares the labels that the configuration names.
 		"pod.metadata.labels": func(r *reads) {
 			for _, exception := range config.Exceptions {
@@ -71,19 +81,28 @@ func finer(config Config) map[string]func(*reads) {
 			}
 		},
 	}
-	for _, list := range containerLists {
-		finer["pod.spec."+list] = func(r *reads) {
-			each := &reads{}
-			for _, field := range containerFields {
-				each.add(field)
-			}
-			if at := r.at("pod", "spec", list); !at.all {
-				at.each = each
+	for i, list := range splitLists {
+		fields := ownerFields
+		if hasContainers(i) {
+			fields = containerFields
+		}
+		finer["pod."+list.part+"."+list.field] = func(r *reads) {
+			if at := r.at("pod", list.part, list.field); !at.all {
+				at.each = &reads{}
+				for _, field := range fields {
+					at.each.add(field)
+				}
 			}
 		}
 	}
 	return finer
 }
+
+// runtimePrefixes are what rego/uses.rego looks for in annotations.
+var runtimePrefixes = []string{"dev.gvisor.", "io.katacontainers.", "io.kubernetes.cri.untrusted-workload"}
+
+// ownerFields are what rego/placement.rego reads of an owner.
+var ownerFields = []string{"kind"}
 
 // containerFields are what rego/uses.rego reads of a container: not its image, and not its
 // environment, so that a new version of an application is decided on like the one before.

@@ -100,6 +100,73 @@ func TestContainerFields(t *testing.T) {
 	}
 }
 
+// TestOwnerFields: of an owner the shipped policy reads the kind.
+func TestOwnerFields(t *testing.T) {
+	t.Parallel()
+	s := snapshotOf(t, Shipped())
+	for _, trust := range []string{"trusted", "untrusted"} {
+		for _, kind := range []string{"ReplicaSet", "DaemonSet"} {
+			in := plainInput()
+			in.Namespace.Labels = map[string]string{catalog.LabelTrust: trust}
+			owned := func(more string) *Pod {
+				return mustRead(`{"metadata": {"ownerReferences": [{"kind": "` + kind + `"` + more + `}]}, "spec": {"containers": [{"name": "c"}]}}`)
+			}
+			in.Pod = owned("")
+			want := evaluated(t, s, in)
+			for _, field := range []string{"apiVersion", "name", "uid", "controller", "blockOwnerDeletion", "unknown"} {
+				for _, value := range []string{`"DaemonSet"`, `"StatefulSet"`, `true`} {
+					in.Pod = owned(fmt.Sprintf(`, %q: %s`, field, value))
+					if diff := cmp.Diff(want, evaluated(t, s, in)); diff != "" {
+						t.Errorf("the shipped policy reads ownerReferences.%s: %s", field, diff)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRuntimePrefixes are those that the shipped policy looks for.
+func TestRuntimePrefixes(t *testing.T) {
+	t.Parallel()
+	got, err := snapshotOf(t, Shipped()).Ask(t.Context(), plainInput(), "data.router.uses.runtime_prefixes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []any
+	for _, prefix := range runtimePrefixes {
+		want = append(want, prefix)
+	}
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReadsOfMetadata of the shipped policy: what a new version of an application changes
+// is not read.
+func TestReadsOfMetadata(t *testing.T) {
+	t.Parallel()
+	p, err := NewEngine().newPolicy(t.Context(), Shipped(), DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spec = `, "spec": {"containers": [{"name": "c"}]}}`
+	none := keyOf(t, p, `{"metadata": {"ownerReferences": [{"kind": "ReplicaSet"}], "annotations": {}}`+spec)
+	for metadata, read := range map[string]bool{
+		`"ownerReferences": [{"kind": "ReplicaSet", "name": "a", "uid": "b"}], "annotations": {}`:                   false,
+		`"ownerReferences": [{"kind": "DaemonSet"}], "annotations": {}`:                                             true,
+		`"ownerReferences": [{"kind": "ReplicaSet"}], "annotations": {"kubectl.kubernetes.io/restartedAt": "x"}`:    false,
+		`"ownerReferences": [{"kind": "ReplicaSet"}], "annotations": {"dev.gvisor.spec": "x"}`:                      true,
+		`"ownerReferences": [{"kind": "ReplicaSet"}], "annotations": {"io.katacontainers.config": "x"}`:             true,
+		`"ownerReferences": [{"kind": "ReplicaSet"}], "annotations": {"io.kubernetes.cri.untrusted-workload": "x"}`: true,
+		`"ownerReferences": [{"kind": "ReplicaSet"}], "annotations": {"` + catalog.AnnotationFallback + `": "x"}`:   true,
+		`"ownerReferences": [{"kind": "ReplicaSet"}], "annotations": {}, "name": "a"`:                               false,
+	} {
+		if got := keyOf(t, p, `{"metadata": {`+metadata+`}`+spec) != none; got != read {
+			t.Errorf("%s: read %t, want %t", metadata, got, read)
+		}
+	}
+}
+
 // TestReads of the shipped policy, and of one that an author adds to.
 func TestReads(t *testing.T) {
 	t.Parallel()

@@ -32,9 +32,9 @@ func BenchmarkRoute(b *testing.B) {
 }
 
 // largeReview is of the size that the API server sends for a pod of three containers, half
-// of it managedFields. Copies differ in the name of the token's volume; an annotation makes
+// of it managedFields. Copies differ in the name of the token's volume; another account makes
 // another pod of it.
-func largeReview(namespace string, copied int, annotation string) []byte {
+func largeReview(namespace string, copied int, account string) []byte {
 	var containers, managed []string
 	for i := range 3 {
 		var env []string
@@ -54,22 +54,22 @@ func largeReview(namespace string, copied int, annotation string) []byte {
 		`"resource":{"group":"","version":"v1","resource":"pods"},"requestKind":{"group":"","version":"v1","kind":"Pod"},"namespace":%q,"operation":"CREATE",`+
 		`"userInfo":{"username":"system:serviceaccount:kube-system:replicaset-controller","groups":["system:serviceaccounts","system:serviceaccounts:kube-system","system:authenticated"]},`+
 		`"object":{"kind":"Pod","apiVersion":"v1","metadata":{"generateName":"api-7d4f9c-","namespace":%q,"labels":{"app":"api","pod-template-hash":"7d4f9c"},`+
-		`"annotations":{"example.com/version":%q},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"api-7d4f9c","uid":"x","controller":true}],`+
+		`"annotations":{"prometheus.io/scrape":"true"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"api-7d4f9c","uid":"x","controller":true}],`+
 		`"managedFields":[{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{%s}}}]},`+
 		`"spec":{"volumes":[{"name":"config","configMap":{"name":"api","defaultMode":420}},{"name":"kube-api-access-%05d","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}}],"defaultMode":420}}],`+
-		`"containers":[%s],"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","nodeSelector":{"kubernetes.io/arch":"amd64"},"serviceAccountName":"api","serviceAccount":"api",`+
+		`"containers":[%s],"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","nodeSelector":{"kubernetes.io/arch":"amd64"},"serviceAccountName":%q,`+
 		`"securityContext":{"runAsUser":1000},"schedulerName":"default-scheduler","tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},`+
 		`{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}],"priority":0,"enableServiceLinks":true,"preemptionPolicy":"PreemptLowerPriority"},"status":{}},`+
 		`"oldObject":null,"dryRun":false,"options":{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}}}`,
-		copied, namespace, namespace, annotation, strings.Join(managed, ","), copied, strings.Join(containers, ","))
+		copied, namespace, namespace, strings.Join(managed, ","), copied, strings.Join(containers, ","), account)
 }
 
 // BenchmarkMutatePod answers whole reviews: copies of one pod, and pods of which each has
 // something of its own that the policy reads.
 func BenchmarkMutatePod(b *testing.B) {
 	for _, namespace := range []string{"untrusted", "trusted"} {
-		for name, annotation := range map[string]func(i int) string{
-			"remembered": func(int) string { return "" },
+		for name, account := range map[string]func(i int) string{
+			"remembered": func(int) string { return "api" },
 			"new":        strconv.Itoa,
 		} {
 			b.Run(namespace+"/"+name, func(b *testing.B) {
@@ -77,7 +77,7 @@ func BenchmarkMutatePod(b *testing.B) {
 				endpoint := &Endpoint{Handler: handler, Log: logr.Discard()}
 				bodies := make([][]byte, 2000)
 				for i := range bodies {
-					bodies[i] = largeReview(namespace, i, annotation(i))
+					bodies[i] = largeReview(namespace, i, account(i))
 				}
 				i := 0
 				b.SetBytes(int64(len(bodies[0])))

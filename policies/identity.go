@@ -91,7 +91,13 @@ func withoutSuffix(volume jsontext.Value, suffix string) (jsontext.Value, error)
 			ClaimName string `json:"claimName"`
 		} `json:"persistentVolumeClaim"`
 	}
-	if suffix == "" || unmarshal(volume, &v) != nil || !strings.HasSuffix(v.PersistentVolumeClaim.ClaimName, suffix) {
+	if suffix == "" {
+		return volume, nil
+	}
+	if err := unmarshal(volume, &v); err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(v.PersistentVolumeClaim.ClaimName, suffix) {
 		return volume, nil
 	}
 	w := newRewriter(slices.Clone(volume))

@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -39,10 +38,6 @@ func list(part, field string) int {
 // hasContainers reports whether a list is one of containers.
 func hasContainers(list int) bool { return splitLists[list].part == "spec" }
 
-// elsewhere are fields of the metadata that are kept as maps, and one that is half of an
-// object and says nothing about it.
-var elsewhere = []string{"labels", "annotations", "managedFields"}
-
 // member is one of a JSON object.
 type member struct {
 	name string
@@ -73,104 +68,55 @@ func (f fields) set(name string, raw jsontext.Value) {
 	}
 }
 
-// ReadPod splits a Pod. It goes over the bytes once, keeps slices of them, and says no to
-// what is no JSON object or has a field twice. The caller must not change raw.
+// ReadPod splits a Pod.
 func ReadPod(raw []byte) (*Pod, error) {
 	p := &Pod{}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	err := readObject(decoder, func(name string) error {
+	if err := jsonv2.Unmarshal(raw, p, jsontext.AllowDuplicateNames(true)); err != nil {
+		return nil, fmt.Errorf("pod: %w", err)
+	}
+	return p, nil
+}
+
+var _ jsonv2.UnmarshalerFrom = (*Pod)(nil)
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom of the second version of encoding/json.
+// It goes over the object once, copies the fields, and says no to what is no JSON object or
+// has one of its own fields, or of its metadata or spec, twice.
+func (p *Pod) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	r := &splitter{Decoder: decoder, copied: make([]byte, 0, splitSize)}
+	*p = Pod{}
+	err := r.members(func(name string) error {
 		part := map[string]*fields{"metadata": &p.metadata, "spec": &p.spec}[name]
 		switch {
-		case part == nil || decoder.PeekKind() == jsontext.KindNull:
-			return p.object.read(decoder, raw, name)
+		case part == nil || r.PeekKind() == jsontext.KindNull:
+			return r.read(&p.object, name)
 		case *part != nil:
 			return fmt.Errorf("field %s is given twice", name)
 		}
 		*part = fields{}
-		if err := readObject(decoder, func(inner string) error {
-			if i := list(name, inner); i >= 0 && decoder.PeekKind() != jsontext.KindNull {
-				return p.readList(decoder, raw, i)
+		if err := r.members(func(field string) error {
+			switch i := list(name, field); {
+			case name == "metadata" && field == "managedFields":
+				return r.SkipValue() // half of an object, and says nothing about it
+			case i >= 0 && r.PeekKind() != jsontext.KindNull:
+				return r.list(&p.lists[i], field)
 			}
-			return part.read(decoder, raw, inner)
+			return r.read(part, field)
 		}); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("pod: %w", err)
+		return err
 	}
 	for name, into := range map[string]*map[string]string{"labels": &p.Labels, "annotations": &p.Annotations} {
 		if err := unmarshal(p.metadata.get(name), into); err != nil {
-			return nil, fmt.Errorf("pod: metadata.%s: %w", name, err)
+			return fmt.Errorf("metadata.%s: %w", name, err)
 		}
 	}
-	p.metadata = slices.DeleteFunc(p.metadata, func(m member) bool { return slices.Contains(elsewhere, m.name) })
-	if err := p.forgetIdentity(); err != nil {
-		return nil, fmt.Errorf("pod: %w", err)
-	}
-	return p, nil
-}
-
-func (p *Pod) readList(decoder *jsontext.Decoder, raw []byte, list int) error {
-	name := splitLists[list].field
-	if p.lists[list] != nil {
-		return fmt.Errorf("field %s is given twice", name)
-	}
-	p.lists[list] = []fields{}
-	if kind := decoder.PeekKind(); kind != jsontext.KindBeginArray {
-		return fmt.Errorf("%s: %s, want a list", name, kind)
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return err
-	}
-	for i := 0; decoder.PeekKind() != jsontext.KindEndArray; i++ {
-		var item fields
-		if err := readObject(decoder, func(inner string) error { return item.read(decoder, raw, inner) }); err != nil {
-			return fmt.Errorf("%s[%d]: %w", name, i, err)
-		}
-		p.lists[list] = append(p.lists[list], item)
-	}
-	_, err := decoder.ReadToken()
-	return err
-}
-
-// readObject calls member for each name of an object; it must read the value.
-func readObject(decoder *jsontext.Decoder, member func(name string) error) error {
-	if kind := decoder.PeekKind(); kind != jsontext.KindBeginObject {
-		if _, err := decoder.ReadToken(); err != nil {
-			return err
-		}
-		return fmt.Errorf("%s, want an object", kind)
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return err
-	}
-	for decoder.PeekKind() != jsontext.KindEndObject {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return err
-		}
-		if err := member(name.String()); err != nil {
-			return err
-		}
-	}
-	_, err := decoder.ReadToken()
-	return err
-}
-
-// read appends the member whose value comes next, as a slice of raw.
-func (f *fields) read(decoder *jsontext.Decoder, raw []byte, name string) error {
-	if f.get(name) != nil {
-		return fmt.Errorf("field %s is given twice", name)
-	}
-	value, err := decoder.ReadValue()
-	if err != nil {
-		return err
-	}
-	end := int(decoder.InputOffset())
-	*f = append(*f, member{name: name, raw: raw[end-len(value) : end : end]})
-	return nil
+	p.metadata = slices.DeleteFunc(p.metadata, func(m member) bool { return m.name == "labels" || m.name == "annotations" })
+	return p.forgetIdentity()
 }
 
 // Has reports whether the Pod has metadata, spec or another field of the object.

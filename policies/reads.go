@@ -123,7 +123,7 @@ func inputReads(compiler *ast.Compiler, modules Modules, config Config) (*reads,
 		for _, rule := range compiler.Modules[name].Rules {
 			read, err := dependencies.Base(compiler, rule)
 			if err != nil {
-				return nil, fmt.Errorf("list what %s reads: %w", rule.Path(), err)
+				return nil, fmt.Errorf("list what %s reads: %w", rule.Ref(), err)
 			}
 			for _, ref := range read {
 				if ref.HasPrefix(ast.InputRootRef) {

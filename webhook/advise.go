@@ -47,7 +47,9 @@ func (a *WorkloadAdvisor) route(ctx context.Context, template Template, request 
 	if err != nil {
 		return Route{}, fmt.Errorf("%w %s: %w", ErrUndecodable, request.Kind.Kind, err)
 	}
-	in, err := a.input(ctx, request, pod)
+	made := *request
+	made.Object.Raw = pod
+	in, err := a.input(ctx, &made)
 	if err != nil {
 		return Route{}, err
 	}

@@ -51,7 +51,7 @@ func NewHandler(options Options) *Handler { return &Handler{Options: options} }
 
 // Handle implements admission.Handler.
 func (h *Handler) Handle(ctx context.Context, request admission.Request) admission.Response {
-	if request.Operation != admissionv1.Create || request.SubResource != "" || mirror(&request) {
+	if request.Operation != admissionv1.Create || request.SubResource != "" || mirror(ctx, &request) {
 		// The runtime of a pod is settled when it is created. A class patch on
 		// anything later is refused by the API server, with the caller's own change.
 		return admission.Allowed("")
@@ -66,7 +66,7 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 }
 
 func (h *Handler) route(ctx context.Context, request *admission.Request) (Route, error) {
-	in, err := h.input(ctx, request, request.Object.Raw)
+	in, err := h.input(ctx, request)
 	if err != nil {
 		return Route{}, err
 	}
@@ -82,12 +82,12 @@ func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelF
 
 // input looks the namespace up, by the request: an object that a controller makes has
 // no name yet, and before Kubernetes 1.24 no namespace either.
-func (o *Options) input(ctx context.Context, request *admission.Request, raw []byte) (policies.Input, error) {
+func (o *Options) input(ctx context.Context, request *admission.Request) (policies.Input, error) {
 	namespace, err := o.Namespaces.Namespace(ctx, request.Namespace)
 	if err != nil {
 		return policies.Input{}, &lookupError{namespace: request.Namespace, err: err}
 	}
-	pod, err := readPod(raw)
+	pod, err := objectPod(ctx, request.Object.Raw)
 	if err != nil {
 		return policies.Input{}, err
 	}
@@ -108,11 +108,11 @@ func (o *Options) input(ctx context.Context, request *admission.Request, raw []b
 
 // mirror reports whether a node announces a static pod that it runs already. The
 // annotation alone proves nothing: anyone can write it.
-func mirror(request *admission.Request) bool {
+func mirror(ctx context.Context, request *admission.Request) bool {
 	if !slices.Contains(request.UserInfo.Groups, nodesGroup) {
 		return false
 	}
-	pod, err := readPod(request.Object.Raw)
+	pod, err := objectPod(ctx, request.Object.Raw)
 	if err != nil {
 		return false
 	}

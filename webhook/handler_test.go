@@ -275,6 +275,8 @@ func TestDecisionsAreCounted(t *testing.T) {
 	}
 	handler.Metrics.PolicyLoaded("r1")
 	handler.Metrics.PolicyLoaded("r2")
+	handler.Metrics.ExceptionsInForce([]policies.Exception{{Name: "old", Until: "2026-01-31"}})
+	handler.Metrics.ExceptionsInForce([]policies.Exception{{Name: "agent", Until: "2026-01-31"}})
 	want := map[string]float64{
 		"decisions_total action=route mode=enforce runtime_class=gvisor trust=untrusted": 2,
 		"decisions_total action=deny mode=enforce runtime_class= trust=untrusted":        1,
@@ -288,6 +290,8 @@ func TestDecisionsAreCounted(t *testing.T) {
 		"decision_duration_seconds outcome=keep":  1,
 		"decision_duration_seconds outcome=error": 2,
 		"policy_info revision=r2":                 1,
+		// The day itself counts.
+		"exception_expiry_timestamp_seconds exception=agent": float64(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).Unix()),
 	}
 	if diff := cmp.Diff(want, counted(t, registry)); diff != "" {
 		t.Error(diff)

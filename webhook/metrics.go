@@ -18,6 +18,7 @@ type Metrics struct {
 	duration     *prometheus.HistogramVec
 	policy       *prometheus.GaugeVec
 	exceptions   *prometheus.CounterVec
+	expiry       *prometheus.GaugeVec
 	validations  *prometheus.CounterVec
 	reloads      *prometheus.CounterVec
 }
@@ -51,6 +52,10 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "runtimeclass_router_exceptions_total",
 			Help: "Pods let in below the floor of their trust level, by the exception of the configuration that covers them.",
 		}, []string{"exception"}),
+		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "runtimeclass_router_exception_expiry_timestamp_seconds",
+			Help: "When an exception of the configuration ends, by its name: the end of its last UTC day.",
+		}, []string{"exception"}),
 		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_validations_total",
 			Help: "Final pods, workloads and policy ConfigMaps judged, by resource (pods, workloads or policies), mode and outcome: an action, or error. A denied pod was changed after it was routed, or the mutating endpoint was not asked.",
@@ -61,7 +66,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}, []string{"outcome"}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy, m.exceptions, m.validations, m.reloads} {
+	for _, c := range []prometheus.Collector{m.decisions, m.errors, m.policyErrors, m.duration, m.policy, m.exceptions, m.expiry, m.validations, m.reloads} {
 		errs = append(errs, registry.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -71,6 +76,16 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 func (m *Metrics) PolicyLoaded(revision string) {
 	m.policy.Reset()
 	m.policy.WithLabelValues(revision).Set(1)
+}
+
+// ExceptionsInForce records when each exception of the configuration in force ends.
+func (m *Metrics) ExceptionsInForce(exceptions []policies.Exception) {
+	m.expiry.Reset()
+	for i := range exceptions {
+		if last, err := time.Parse(time.DateOnly, exceptions[i].Until); err == nil { // validated when it was read
+			m.expiry.WithLabelValues(exceptions[i].Name).Set(float64(last.AddDate(0, 0, 1).Unix()))
+		}
+	}
 }
 
 // Reloaded counts a change of the configuration that was applied, or was not.

@@ -10,15 +10,11 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
 // maxReview is the largest review that is read. An object is at most 3 MiB at the
@@ -49,7 +45,7 @@ func (e *Endpoint) Drain() { e.draining.Store(true) }
 
 // ServeHTTP implements http.Handler.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	review, err := readReview(w, r)
+	review, pod, err := readReview(w, r)
 	if n := e.inFlight.Add(1); err == nil && e.MaxInFlight > 0 && n > e.MaxInFlight {
 		err = fmt.Errorf("%w: %d reviews are being answered; create the object again", errBusy, e.MaxInFlight)
 	}
@@ -63,7 +59,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			response.UID = review.Request.UID
 		}
 	} else {
-		response = e.handle(r.Context(), admission.Request{AdmissionRequest: *review.Request})
+		response = e.handle(withPod(r.Context(), pod), admission.Request{AdmissionRequest: *review.Request})
 	}
 	if e.draining.Load() {
 		w.Header().Set("Connection", "close")
@@ -95,62 +91,28 @@ func (e *Endpoint) handle(ctx context.Context, request admission.Request) (respo
 	return response
 }
 
-// readReview returns a review whose TypeMeta is set even where there is an error.
-func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionReview, error) {
+// readReview returns a review whose TypeMeta is set even where there is an error, and the
+// pod that is to be created, if it is one.
+func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionReview, *policies.Pod, error) {
 	empty := admissionv1.AdmissionReview{}
 	empty.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
 	if r.Method != http.MethodPost {
-		return empty, fmt.Errorf("%w review: method %s, want POST", ErrUndecodable, r.Method)
+		return empty, nil, fmt.Errorf("%w review: method %s, want POST", ErrUndecodable, r.Method)
 	}
 	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxReview)); err != nil {
-		return empty, fmt.Errorf("%w review: %w", ErrUndecodable, err)
+		return empty, nil, fmt.Errorf("%w review: %w", ErrUndecodable, err)
 	}
-	review, err := decodeReview(body.Bytes())
+	review, pod, err := decodeReview(body.Bytes())
 	if err != nil {
-		return empty, fmt.Errorf("%w review: %w", ErrUndecodable, err)
+		return empty, nil, fmt.Errorf("%w review: %w", ErrUndecodable, err)
 	}
 	switch {
 	case review.GroupVersionKind() != empty.GroupVersionKind():
 		empty.Request = review.Request // its uid is answered
-		return empty, fmt.Errorf("%w review: apiVersion %q, kind %q, want %s, AdmissionReview", ErrUndecodable, review.APIVersion, review.Kind, admissionv1.SchemeGroupVersion)
+		return empty, nil, fmt.Errorf("%w review: apiVersion %q, kind %q, want %s, AdmissionReview", ErrUndecodable, review.APIVersion, review.Kind, admissionv1.SchemeGroupVersion)
 	case review.Request == nil:
-		return empty, fmt.Errorf("%w review: field request is missing", ErrUndecodable)
+		return empty, nil, fmt.Errorf("%w review: field request is missing", ErrUndecodable)
 	}
-	return review, nil
-}
-
-// decodeReview decodes of a review what handlers read. Objects are not gone into: they
-// stay bytes.
-func decodeReview(body []byte) (admissionv1.AdmissionReview, error) {
-	var read struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Request    *struct {
-			UID         types.UID                 `json:"uid"`
-			Kind        metav1.GroupVersionKind   `json:"kind"`
-			SubResource string                    `json:"subResource"`
-			Name        string                    `json:"name"`
-			Namespace   string                    `json:"namespace"`
-			Operation   admissionv1.Operation     `json:"operation"`
-			UserInfo    authenticationv1.UserInfo `json:"userInfo"`
-			Object      jsontext.Value            `json:"object"`
-			OldObject   jsontext.Value            `json:"oldObject"`
-			DryRun      *bool                     `json:"dryRun"`
-		} `json:"request"`
-	}
-	// Names that are given twice cost a set of names for each object to find; of two, the
-	// last counts, as in the API server.
-	if err := jsonv2.Unmarshal(body, &read, jsontext.AllowDuplicateNames(true)); err != nil {
-		return admissionv1.AdmissionReview{}, err
-	}
-	review := admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: read.APIVersion, Kind: read.Kind}}
-	if r := read.Request; r != nil {
-		review.Request = &admissionv1.AdmissionRequest{
-			UID: r.UID, Kind: r.Kind, SubResource: r.SubResource, Name: r.Name, Namespace: r.Namespace, Operation: r.Operation,
-			UserInfo: r.UserInfo, DryRun: r.DryRun,
-			Object: runtime.RawExtension{Raw: r.Object}, OldObject: runtime.RawExtension{Raw: r.OldObject},
-		}
-	}
-	return review, nil
+	return review, pod, nil
 }

@@ -7,22 +7,21 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
 // ServerOptions say where the webhook listens and with what certificate.
 type ServerOptions struct {
 	Host string
 	Port int
-	// CertDir holds tls.crt and tls.key, which are read again when they change.
-	CertDir string
+	// GetCertificate is that of [tls.Config], asked for each connection. It must have an
+	// answer when the server starts.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Log takes what goes wrong with a connection, at verbosity 1: it is the client's
 	// doing more often than not.
 	Log logr.Logger
@@ -53,14 +52,13 @@ func NewServer(options ServerOptions, endpoints map[string]*Endpoint) *Server {
 // Start stops listening when ctx ends, and returns when what it has accepted is
 // answered.
 func (s *Server) Start(ctx context.Context) error {
-	certificate, err := certwatcher.New(filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key"))
-	if err != nil {
+	if _, err := s.options.GetCertificate(&tls.ClientHelloInfo{}); err != nil {
 		return err
 	}
 	listener, err := tls.Listen("tcp", net.JoinHostPort(s.options.Host, strconv.Itoa(s.options.Port)), &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
-		GetCertificate: certificate.GetCertificate,
+		GetCertificate: s.options.GetCertificate,
 	})
 	if err != nil {
 		return err
@@ -73,8 +71,6 @@ func (s *Server) Start(ctx context.Context) error {
 		ConnState:         s.busy.track,
 		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(s.options.Log.V(1)), slog.LevelInfo),
 	}
-	watching := make(chan error, 1)
-	go func() { watching <- certificate.Start(ctx) }()
 	stopped := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -95,7 +91,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := server.Serve(listener); !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return errors.Join(<-stopped, <-watching)
+	return <-stopped
 }
 
 // Check is a healthz.Checker: whether the server has started to listen.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,14 +17,15 @@ import (
 // that the listener is closed is a matter of luck, and mostly it is Serve.
 func TestServerEndsWithoutAnError(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600), os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600)); err != nil {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
 		t.Fatal(err)
 	}
+	serve := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
 	for range 50 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -36,7 +35,7 @@ func TestServerEndsWithoutAnError(t *testing.T) {
 		if err := listener.Close(); err != nil {
 			t.Fatal(err)
 		}
-		server := NewServer(ServerOptions{Host: "127.0.0.1", Port: port, CertDir: dir, Log: logr.Discard()}, nil)
+		server := NewServer(ServerOptions{Host: "127.0.0.1", Port: port, GetCertificate: serve, Log: logr.Discard()}, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- server.Start(ctx) }()
@@ -59,7 +58,8 @@ func TestServerEndsWithoutAnError(t *testing.T) {
 
 func TestServerWithoutACertificate(t *testing.T) {
 	t.Parallel()
-	server := NewServer(ServerOptions{Host: "127.0.0.1", CertDir: t.TempDir(), Log: logr.Discard()}, nil)
+	none := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("none yet") }
+	server := NewServer(ServerOptions{Host: "127.0.0.1", GetCertificate: none, Log: logr.Discard()}, nil)
 	if err := server.Start(t.Context()); err == nil || server.Check(nil) == nil {
 		t.Errorf("started without a certificate: %v", err)
 	}

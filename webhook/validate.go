@@ -23,7 +23,7 @@ func NewPodValidator(options Options) *PodValidator { return &PodValidator{Optio
 // Handle implements admission.Handler.
 func (v *PodValidator) Handle(ctx context.Context, request admission.Request) admission.Response {
 	switch {
-	case request.Operation == admissionv1.Create && request.SubResource == "" && !mirror(&request):
+	case request.Operation == admissionv1.Create && request.SubResource == "" && !mirror(ctx, &request):
 		response := v.judge(ctx, &request, func(ctx context.Context, in policies.Input) (Route, error) {
 			return v.Router.Judge(ctx, in)
 		})
@@ -46,7 +46,7 @@ func (v *PodValidator) judge(ctx context.Context, request *admission.Request, de
 	ctx, cancel := v.bounded(ctx)
 	defer cancel()
 	var route Route
-	in, err := v.input(ctx, request, request.Object.Raw)
+	in, err := v.input(ctx, request)
 	if err == nil {
 		route, err = decide(ctx, in)
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	// attempts are how often a self-test question may be asked until one answer is in
-	// time: a machine that is busy, or that collects garbage, is late now and then.
+	// time: the first ones warm up, and some help to collect garbage.
 	attempts = 3
 	// patience is how many times its budget an answer may take before it is not waited
 	// for: long enough to say how slow a policy is, and short where it never ends.
@@ -50,7 +50,7 @@ func (e *Engine) askAll(ctx context.Context, p *policy, c *catalog.Catalog, tell
 		switch {
 		case errors.Is(err, errLate):
 			late = true
-			return e.explainLate(ctx, s, test.Input, took)
+			return e.explainLate(ctx, s, test.Input, took, errors.Is(err, errStopped))
 		case err != nil:
 			return tell(err)
 		}
@@ -58,37 +58,53 @@ func (e *Engine) askAll(ctx context.Context, p *policy, c *catalog.Catalog, tell
 	})
 }
 
-// errLate marks an answer that took longer than [Limits.Answer].
-var errLate = errors.New("late")
+// errLate marks an answer that took longer than [Limits.Answer], and errStopped one that
+// would have taken even longer.
+var (
+	errLate    = errors.New("late")
+	errStopped = fmt.Errorf("stopped: %w", errLate)
+)
 
-// ask returns how long the fastest of some attempts took; an answer in time ends them.
+// ask returns how long a processor worked on the fastest of some answers; one in time ends
+// the attempts. Where a machine is so busy that an evaluation does not even get its budget,
+// it is waited for twice as long.
 func (e *Engine) ask(ctx context.Context, s *Snapshot, in Input) (time.Duration, error) {
 	best := time.Duration(math.MaxInt64)
-	for range attempts {
-		bounded, cancel := context.WithTimeout(ctx, patience*e.limits.Answer)
-		begin := time.Now()
-		_, err := watched(bounded, &e.counts.watchdog, func(ctx context.Context) (Decision, error) { return s.evaluate(ctx, in) })
-		took, ended := time.Since(begin), bounded.Err() == nil
+	wait := patience * e.limits.Answer
+	for late := 0; late < attempts; {
+		bounded, cancel := context.WithTimeout(ctx, wait)
+		took, err := watched(bounded, &e.counts.watchdog, func(ctx context.Context) (took time.Duration, err error) {
+			took = cpuTime(func() { _, err = s.evaluate(ctx, in) })
+			return took, err
+		})
+		ended := bounded.Err() == nil
 		cancel()
-		switch best = min(best, took); {
+		switch {
 		case ctx.Err() != nil:
 			return best, &Fault{Kind: TimedOut, Err: context.Cause(ctx)}
 		case errors.Is(err, ErrAbandoned):
-			return best, errLate
+			return wait, errStopped
 		case ended && err != nil:
-			return best, err
+			return took, err
 		case ended && took <= e.limits.Answer:
-			return best, nil
+			return took, nil
+		case !ended && took <= e.limits.Answer:
+			wait *= 2
+		case !ended:
+			return took, errStopped
+		default:
+			best = min(best, took)
+			late++
 		}
 	}
 	return best, errLate
 }
 
 // explainLate says how late an answer was, and where the time went.
-func (e *Engine) explainLate(ctx context.Context, s *Snapshot, in Input, took time.Duration) error {
+func (e *Engine) explainLate(ctx context.Context, s *Snapshot, in Input, took time.Duration, stopped bool) error {
 	verb := "took"
-	if limit := patience * e.limits.Answer; took >= limit {
-		verb, took = "takes more than", limit
+	if stopped {
+		verb = "takes more than"
 	}
 	late := &LocatedError{
 		Hint: "pods wait for their answer: bound what is iterated over, put cheap conditions first, and sort and match short lists only",

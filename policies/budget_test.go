@@ -46,10 +46,10 @@ func TestLoadRefusesWhatTakesTooLong(t *testing.T) {
 		where   string
 		want    []string
 	}{
-		"rules that multiply":       {slow(endless), "p.rego:", []string{"an answer takes more than 400ms, and 100ms is the most", "shown by self-test pod host network", "bound what is iterated over"}},
-		"a sort of millions":        {slow("count(sort([x | some x in numbers.range(1, 100000000)])) == 0"), "p.rego:6", []string{"an answer takes more than 400ms"}},
-		"a regular expression":      {slow(stuck), "p.rego:6", []string{"an answer takes more than 400ms"}},
-		"rules that grow":           {Modules{"p.rego": exponential(30)}, "p.rego:", []string{"an answer takes more than 400ms"}},
+		"rules that multiply":       {slow(endless), "p.rego:", []string{"an answer takes more than", "and 100ms is the most", "shown by self-test pod host network", "bound what is iterated over"}},
+		"a sort of millions":        {slow("count(sort([x | some x in numbers.range(1, 100000000)])) == 0"), "p.rego:6", []string{"an answer takes more than"}},
+		"a regular expression":      {slow(stuck), "p.rego:6", []string{"an answer takes more than"}},
+		"rules that grow":           {Modules{"p.rego": exponential(30)}, "p.rego:", []string{"an answer takes more than"}},
 		"a test that never ends":    {tested(endless), "p_test.rego:5", []string{"data.p_test.test_slow was stopped after", "test less at a time"}},
 		"a test that does not stop": {tested(stuck), "p_test.rego:5", []string{"data.p_test.test_slow had not ended when the tests had taken 1s"}},
 	}
@@ -103,7 +103,7 @@ func TestSlowOverTheClustersCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := Problems(engine.Load(t.Context(), modules, DefaultConfig()))
-	if len(found) != 1 || found[0].File != "p.rego" || !strings.Contains(found[0].Message, "an answer takes more than 400ms") {
+	if len(found) != 1 || found[0].File != "p.rego" || !strings.Contains(found[0].Message, "an answer takes more than") {
 		t.Errorf("got %v", found)
 	}
 }

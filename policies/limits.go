@@ -17,8 +17,8 @@ const MaxBytes = 1 << 20
 // Limits bound what a policy may take while it is loaded. They are wide, for a machine
 // that is busy: what they find is a policy that explodes.
 type Limits struct {
-	// Answer is for one question of the self-test, in the best of three attempts: 250 ms
-	// by default. The shipped policy takes one or two.
+	// Answer is for one question of the self-test, as a processor's time, in the best of
+	// three attempts: 250 ms by default. The shipped policy takes one or two.
 	Answer time.Duration
 	// Tests is for all rules named test_..., 10 s by default, and half of it for one.
 	Tests time.Duration

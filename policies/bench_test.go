@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
 
@@ -85,5 +89,48 @@ func BenchmarkLoad(b *testing.B) {
 		if err := engine.Load(b.Context(), modules, config); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkCatalog puts catalogs of as many classes in force, and decides over them.
+func BenchmarkCatalog(b *testing.B) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	for _, handler := range []string{"crun", "runsc", "kata-fc", "kata-clh", "kata-qemu"} {
+		node.Status.RuntimeHandlers = append(node.Status.RuntimeHandlers, corev1.NodeRuntimeHandler{Name: handler})
+	}
+	for _, n := range []int{5, 200} {
+		var classes []*nodev1.RuntimeClass
+		for i := range n {
+			handler := []string{"crun", "runsc", "kata-fc", "kata-clh", "kata-qemu"}[min(i, 4)]
+			classes = append(classes, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("class-%03d", i)}, Handler: handler})
+		}
+		engine := NewEngine()
+		if err := engine.Load(b.Context(), Shipped(), DefaultConfig()); err != nil {
+			b.Fatal(err)
+		}
+		c := catalog.Build(classes, []*corev1.Node{node})
+		b.Run(fmt.Sprintf("classes=%d/swap", n), func(b *testing.B) {
+			empty := catalog.Build(nil, nil)
+			for b.Loop() {
+				for _, c := range []*catalog.Catalog{empty, c} {
+					if err := engine.SetCatalog(b.Context(), c); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+		s, err := engine.Snapshot()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("classes=%d/evaluate", n), func(b *testing.B) {
+			in := plainInput()
+			for b.Loop() {
+				if _, err := s.evaluate(b.Context(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -234,11 +234,23 @@ softened("recursive-read-only", class) := "allow" if class.recursiveReadOnlyMoun
 
 softened("gpu", class) := "allow" if listed(data.config.gpuRuntimes, class)
 
-verdict(rule, class) := softer if {
-	softer := softened(rule, class)
+# What of a class a verdict depends on: many classes are of few kinds. No pod is read, so
+# kinds and verdicts are worked out once.
+kinds := {class.name: kind(class) | some class in array.concat([unknown], data.catalog.runtimeClasses)}
+
+kind(class) := {
+	"family": class.family,
+	"isolation": class.isolation,
+	"softer": {rule: answer | some rule in {"privileged", "host-users", "recursive-read-only", "gpu"}; answer := softened(rule, class)},
+}
+
+verdicts[kind] := {rule: verdict(rule, kind) | some rule, _ in table} if some kind in {of_class | some of_class in kinds}
+
+verdict(rule, kind) := softer if {
+	softer := kind.softer[rule]
 } else := known if {
-	known := table[rule][class.family]
-} else := table[rule][class.isolation]
+	known := table[rule][kind.family]
+} else := table[rule][kind.isolation]
 
 # METADATA
 # title: The marks of one verdict against a class, each with field, reason and hint
@@ -253,14 +265,8 @@ marks(class, wanted) := built_in(class, wanted) if {
 
 built_in(class, wanted) := {{"field": used.field, "reason": row.reason, "hint": row.hint} |
 	some used in uses.found
-	verdicts[class.name][used.rule] == wanted
+	verdicts[kinds[class.name]][used.rule] == wanted
 	row := table[used.rule]
-}
-
-# The verdicts on every class. No pod is read, so they are worked out once.
-verdicts[class.name][rule] := verdict(rule, class) if {
-	some class in array.concat([unknown], data.catalog.runtimeClasses)
-	some rule, _ in table
 }
 
 # METADATA

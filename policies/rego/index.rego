@@ -23,6 +23,22 @@ named[class.family] contains class.name if some class in data.catalog.runtimeCla
 named[$"class:{class.name}"] contains class.name if some class in data.catalog.runtimeClasses
 
 # METADATA
+# title: The classes that a list of runtimes means, in its order, and by name within a runtime
+# scope: rule
+of(runtimes) := [classes[name] |
+	some runtime in runtimes
+	some name in named[runtime]
+]
+
+# METADATA
+# title: The same for each list of the configuration
+# scope: rule
+listed[runtimes] := of(runtimes) if {
+	some level in data.config.levels
+	some runtimes in level.candidates
+}
+
+# METADATA
 # title: The exceptions by namespace
 # scope: rule
 exceptions[namespace] contains exception if {

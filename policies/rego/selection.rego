@@ -62,10 +62,9 @@ warnings contains $"profile {hooked} of the policy is not a profile and counts a
 # --- candidates -----------------------------------------------------------------
 
 # Classes in the order of the list, and by name within a runtime.
-candidates := [index.classes[name] |
-	some runtime in runtimes
-	some name in index.named[runtime]
-]
+candidates := index.listed[runtimes] if {
+	index.listed[runtimes]
+} else := index.of(runtimes)
 
 provided(runtime) if index.named[runtime]
 
@@ -178,7 +177,10 @@ of_the_list := "the only candidate" if {
 
 default skipped := ""
 
-skipped := $" ({concat("; ", passed)})" if count(passed) > 0
+skipped := $" ({concat("; ", passed)})" if {
+	position > 0
+	count(passed) > 0
+}
 
 # What stood in the list before the choice, and why it was passed over.
 passed := [$"{concat(", ", names)}: {why}" |

@@ -96,6 +96,7 @@ func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
 	}
 	section(config, "webhook")["host"] = "127.0.0.1"
 	section(config, "webhook")["port"] = ports[0]
+	section(config, "webhook")["armAfter"] = "0s" // no Service lies between
 	config["metrics"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[1])}
 	config["health"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[2])}
 	config["certs"] = map[string]any{"mode": "directory", "directory": s.certDir()}

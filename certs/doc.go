@@ -1,11 +1,13 @@
-// Package certs provides the serving certificate of the webhook: self-managed, or
-// given in a directory.
+// Package certs provides the serving certificate of the webhook, and follows it while
+// it changes.
 //
-// In both modes the server reads tls.crt and tls.key from a directory, which may
-// change under it. In mode [Self] a rotator makes a CA and a leaf, keeps them in a
-// Secret that is mounted as that directory, and writes the CA into both webhook
-// configurations; in mode [Directory] someone else does all of that.
+// In mode [Self] every replica keeps one Secret in shape, which holds a CA and a leaf,
+// and the CA's certificate in the webhook configurations; in mode [Secret] someone else
+// does, and in mode [Directory] it is files. The pair is read from where it is stored,
+// held in memory and never written to a disk, and served only once the API server would
+// accept it. docs/decisions/0009-certificates.md says why it is done so.
 //
-// The package may import controller-runtime and cert-controller. It imports neither
-// package policies nor package catalog. Start reading at [Certificates.Wait].
+// The package may import cert-controller, client-go and package registration. It
+// imports neither package policies nor package catalog. Start reading at
+// [Certificates.Run]; what is renewed when is authority.go.
 package certs

@@ -12,12 +12,10 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	self := certs.Options{
-		Mode:                 certs.Self,
-		Directory:            "/tls",
-		Namespace:            "router",
-		SecretName:           "router-tls",
-		ServiceName:          "router",
-		WebhookConfiguration: "pods.example.com",
+		Mode:        certs.Self,
+		Namespace:   "router",
+		SecretName:  "router-tls",
+		ServiceName: "router",
 	}
 	with := func(change func(*certs.Options)) certs.Options {
 		o := self
@@ -31,34 +29,41 @@ func TestValidate(t *testing.T) {
 		"self":      {options: self},
 		"directory": {options: certs.Options{Mode: certs.Directory, Directory: "/tls"}},
 		"nothing": {
-			want: []string{"FieldValueRequired certs.mode", "FieldValueRequired certs.directory"},
+			want: []string{"FieldValueRequired certs.mode"},
 		},
 		"unknown mode": {
 			options: with(func(o *certs.Options) { o.Mode = "Self" }),
 			want:    []string{"FieldValueNotSupported certs.mode"},
 		},
 		"relative directory": {
-			options: with(func(o *certs.Options) { o.Directory = "tls" }),
+			options: certs.Options{Mode: certs.Directory, Directory: "tls"},
 			want:    []string{"FieldValueInvalid certs.directory"},
 		},
+		"no directory": {
+			options: certs.Options{Mode: certs.Directory},
+			want:    []string{"FieldValueRequired certs.directory"},
+		},
+		"secret": {options: certs.Options{Mode: certs.Secret, Namespace: "router", SecretName: "router-tls"}},
+		"secret without names": {
+			options: certs.Options{Mode: certs.Secret},
+			want:    []string{"FieldValueRequired certs.namespace", "FieldValueRequired certs.secretName"},
+		},
 		"self without names": {
-			options: certs.Options{Mode: certs.Self, Directory: "/tls"},
+			options: certs.Options{Mode: certs.Self},
 			want: []string{
 				"FieldValueRequired certs.namespace",
 				"FieldValueRequired certs.secretName",
 				"FieldValueRequired certs.serviceName",
-				"FieldValueRequired certs.webhookConfiguration",
 			},
 		},
 		"self with names that are none": {
 			options: with(func(o *certs.Options) {
-				o.Namespace, o.SecretName, o.ServiceName, o.WebhookConfiguration = "a.b", "A", "a.b", "a/b"
+				o.Namespace, o.SecretName, o.ServiceName = "a.b", "A", "a.b"
 			}),
 			want: []string{
 				"FieldValueInvalid certs.namespace",
 				"FieldValueInvalid certs.secretName",
 				"FieldValueInvalid certs.serviceName",
-				"FieldValueInvalid certs.webhookConfiguration",
 			},
 		},
 	} {

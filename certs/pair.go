@@ -1,41 +1,40 @@
 package certs
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 )
 
-// The files of a pair, as in a Secret of type kubernetes.io/tls.
+// The keys of a pair, as files and as in a Secret of type kubernetes.io/tls, and those of
+// the CA.
 const (
-	certFile = "tls.crt"
-	keyFile  = "tls.key"
+	certKey   = "tls.crt"
+	keyKey    = "tls.key"
+	caCertKey = "ca.crt"
+	caKeyKey  = "ca.key"
 )
 
 // pair is a certificate, with what was signed to vouch for it, and its key.
 type pair struct {
-	cert, key []byte // PEM
-	chain     []*x509.Certificate
+	tls   *tls.Certificate
+	chain []*x509.Certificate
 }
 
-// readPair reads the files of directory and returns an error unless the key is the
-// certificate's.
-func readPair(directory string) (*pair, error) {
-	p := &pair{}
-	var err error
-	if p.cert, err = os.ReadFile(filepath.Join(directory, certFile)); err != nil {
-		return nil, fmt.Errorf("read certificate: %w", err)
+// parsePair returns an error unless the key is the certificate's.
+func parsePair(cert, key []byte) (*pair, error) {
+	if len(cert) == 0 || len(key) == 0 {
+		return nil, fmt.Errorf("%s has %d bytes and %s %d: want both", certKey, len(cert), keyKey, len(key))
 	}
-	if p.key, err = os.ReadFile(filepath.Join(directory, keyFile)); err != nil {
-		return nil, fmt.Errorf("read key: %w", err)
-	}
-	parsed, err := tls.X509KeyPair(p.cert, p.key)
+	parsed, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("parse certificate and key: %w", err)
 	}
+	p := &pair{tls: &parsed}
 	for _, der := range parsed.Certificate {
 		cert, err := x509.ParseCertificate(der)
 		if err != nil {
@@ -46,9 +45,15 @@ func readPair(directory string) (*pair, error) {
 	return p, nil
 }
 
+func (p *pair) leaf() *x509.Certificate { return p.chain[0] }
+
+func (p *pair) equal(other *pair) bool {
+	return p != nil && other != nil && bytes.Equal(p.leaf().Raw, other.leaf().Raw)
+}
+
 // validAt returns an error if the leaf is not valid at that time.
 func (p *pair) validAt(now time.Time) error {
-	leaf := p.chain[0]
+	leaf := p.leaf()
 	if now.Before(leaf.NotBefore) {
 		return fmt.Errorf("certificate is not valid before %s", leaf.NotBefore.Format(time.RFC3339))
 	}
@@ -58,22 +63,51 @@ func (p *pair) validAt(now time.Time) error {
 	return nil
 }
 
-// verify returns an error unless a client that trusts the bundle and dials name
-// accepts the pair at that time, as the API server does with a caBundle.
-func (p *pair) verify(bundle []byte, name string, now time.Time) error {
+var errNoCA = errors.New("no certificate in it")
+
+// verify returns the CA that vouches for the pair, or an error unless a client that
+// trusts the bundle and dials name accepts it at that time, as the API server does with a
+// caBundle.
+func (p *pair) verify(bundle []byte, name string, now time.Time) (*x509.Certificate, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
-		return fmt.Errorf("no certificate in it")
+		return nil, errNoCA
 	}
 	intermediates := x509.NewCertPool()
 	for _, cert := range p.chain[1:] {
 		intermediates.AddCert(cert)
 	}
-	_, err := p.chain[0].Verify(x509.VerifyOptions{
+	chains, err := p.leaf().Verify(x509.VerifyOptions{
 		DNSName:       name,
 		Roots:         roots,
 		Intermediates: intermediates,
 		CurrentTime:   now,
 	})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return chains[0][len(chains[0])-1], nil
+}
+
+// parseBundle returns the certificates of a PEM document, in their order, and leaves out
+// what is none.
+func parseBundle(bundle []byte) []*x509.Certificate {
+	var certs []*x509.Certificate
+	for {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			return certs
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			certs = append(certs, cert)
+		}
+	}
+}
+
+func encodeBundle(certs []*x509.Certificate) []byte {
+	var bundle []byte
+	for _, cert := range certs {
+		bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})...)
+	}
+	return bundle
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
@@ -51,6 +52,10 @@ type webhookConfig struct {
 	Port     int             `json:"port"`
 	Deadline metav1.Duration `json:"deadline"`
 	Drain    metav1.Duration `json:"drain"`
+	// Configuration names both webhook configurations; ArmAfter is how long after a probe
+	// found the process ready they are armed.
+	Configuration string          `json:"configuration"`
+	ArmAfter      metav1.Duration `json:"armAfter"`
 }
 
 type endpointConfig struct {
@@ -124,6 +129,17 @@ func (c *config) validate() error {
 	}
 	if c.Webhook.Drain.Duration < 0 {
 		errs = append(errs, field.Invalid(hook.Child("drain"), c.Webhook.Drain.Duration.String(), "must not be negative"))
+	}
+	if c.Webhook.ArmAfter.Duration < 0 {
+		errs = append(errs, field.Invalid(hook.Child("armAfter"), c.Webhook.ArmAfter.Duration.String(), "must not be negative"))
+	}
+	switch name := c.Webhook.Configuration; {
+	case name == "" && c.Certs.Mode == certs.Self:
+		errs = append(errs, field.Required(hook.Child("configuration"), "certs.mode self writes its CA there"))
+	case name != "":
+		for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
+			errs = append(errs, field.Invalid(hook.Child("configuration"), name, message))
+		}
 	}
 	if formats := []string{"json", "text"}; !slices.Contains(formats, c.Log.Format) {
 		errs = append(errs, field.NotSupported(field.NewPath("log", "format"), c.Log.Format, formats))

@@ -9,12 +9,13 @@ import (
 
 // runGuards keeps the parameters of the in-process guards in step. It waits for a
 // policy and the cluster's catalog: the empty one that the engine starts with would tell
-// the guards that nothing isolates.
+// the guards that nothing isolates. It waits for the webhook to be asked, too: before that
+// nothing of ours may refuse a pod.
 func (r *router) runGuards(ctx context.Context) error {
 	if r.guards == nil {
 		return nil
 	}
-	for _, known := range []<-chan struct{}{r.catalogApplied, r.loader.loaded} {
+	for _, known := range []<-chan struct{}{r.catalogApplied, r.loader.loaded, r.armed} {
 		select {
 		case <-ctx.Done():
 			return nil

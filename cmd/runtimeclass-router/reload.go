@@ -152,6 +152,7 @@ func (l *loader) load(ctx context.Context, policy *sources.Policy) error {
 	}
 	l.files = policy.Modules
 	l.metrics.PolicyLoaded(snapshot.Revision())
+	l.metrics.ExceptionsInForce(l.config.router.Exceptions)
 	l.mu.Lock()
 	l.status.Revision, l.status.LoadedAt, l.status.Mode, l.status.Files = snapshot.Revision(), new(time.Now()), l.config.Policies.Mode, len(policy.Modules)
 	l.mu.Unlock()

@@ -24,6 +24,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
+	"github.com/runtimeclass-router/runtimeclass-router/registration"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
@@ -39,6 +40,7 @@ type router struct {
 	informers    *informers.Informers
 	manager      ctrl.Manager
 	certificates *certs.Certificates
+	armer        *registration.Armer // nil where no webhook configuration is named
 	metrics      *webhook.Metrics
 	endpoints    map[string]*webhook.Endpoint
 	server       *webhook.Server
@@ -46,8 +48,10 @@ type router struct {
 	guards       *backstop.Writer // nil where no ServiceAccount is configured
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
+	armed          chan struct{} // closed when the API server asks the webhook, or nobody says that it should
 	catalog        atomic.Pointer[catalog.Catalog]
 	state          atomic.Int32
+	foundReady     atomic.Pointer[time.Time] // when a probe first found it serving
 }
 
 // The states of a router, for /readyz.
@@ -71,7 +75,7 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 	if err != nil {
 		return nil, err
 	}
-	r := &router{config: c, log: log, engine: policies.NewEngine(policies.WithCheck(webhook.CheckPolicy)), catalogApplied: make(chan struct{})}
+	r := &router{config: c, log: log, engine: policies.NewEngine(policies.WithCheck(webhook.CheckPolicy)), catalogApplied: make(chan struct{}), armed: make(chan struct{})}
 	r.catalog.Store(catalog.Build(nil, nil))
 	if r.metrics, err = webhook.NewMetrics(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -83,7 +87,8 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		return nil, err
 	}
 	if err := errors.Join(metrics.Registry.Register(webhook.NewAbandonedCollector(r.engine.Abandoned)),
-		metrics.Registry.Register(webhook.NewWatchCollector(r.informers.WatchAges))); err != nil {
+		metrics.Registry.Register(webhook.NewWatchCollector(r.informers.WatchAges)),
+		metrics.Registry.Register(webhook.NewFaultCollector(r.loader.faults))); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	if err := metrics.Registry.Register(webhook.NewMemoryCollector(r.engine.Memory)); err != nil {
@@ -97,8 +102,8 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
 	r.loader.refused = tellObjects(r.manager.GetEventRecorder(reporter))
-	if r.certificates, err = certs.New(r.manager, c.Certs, log); err != nil {
-		return nil, fmt.Errorf("certificates: %w", err)
+	if err := r.newCertificates(kube); err != nil {
+		return nil, err
 	}
 	if c.Guards.ServiceAccount != "" {
 		if r.guards, err = backstop.NewWriter(kube, c.Guards, r.inForce, log); err != nil {
@@ -124,7 +129,7 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 	} {
 		r.endpoints[path] = &webhook.Endpoint{Handler: handler, Log: log, Metrics: r.metrics, MaxInFlight: maxInFlight}
 	}
-	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, CertDir: c.Certs.Directory, Log: log}, r.endpoints)
+	r.server = webhook.NewServer(webhook.ServerOptions{Host: c.Webhook.Host, Port: c.Webhook.Port, GetCertificate: r.certificates.GetCertificate, Log: log}, r.endpoints)
 	return r, errors.Join(
 		r.manager.AddHealthzCheck("ping", healthz.Ping),
 		r.manager.AddReadyzCheck("certificates", r.certificates.Check),
@@ -175,6 +180,8 @@ func (r *router) run(ctx context.Context) error {
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return r.manager.Start(background) })
 	group.Go(func() error { return r.informers.Run(background, r.applyCatalog) })
+	group.Go(func() error { return r.certificates.Run(background) })
+	group.Go(func() error { return r.runArmer(background) })
 	group.Go(func() error { return r.runGuards(background) })
 	group.Go(func() error { return r.loader.set.Run(background) })
 	group.Go(func() error { return r.load(background) })
@@ -191,10 +198,7 @@ func (r *router) runServer(ctx, background context.Context) error {
 	starting, cancel := context.WithCancel(background)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	if err := r.certificates.Wait(starting); err != nil {
-		return unlessEnded(starting, err)
-	}
-	for _, known := range []<-chan struct{}{r.catalogApplied, r.loader.loaded} {
+	for _, known := range []<-chan struct{}{r.certificates.Ready(), r.catalogApplied, r.loader.loaded} {
 		select {
 		case <-known:
 		case <-starting.Done():
@@ -213,14 +217,6 @@ func (r *router) runServer(ctx, background context.Context) error {
 	})()
 	r.state.CompareAndSwap(0, serving)
 	return r.server.Start(serverContext)
-}
-
-// unlessEnded drops the error of something that was told to end.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // its end is what ctx asked for
-	}
-	return err
 }
 
 func (r *router) applyCatalog(ctx context.Context, c *catalog.Catalog) error {
@@ -250,5 +246,12 @@ func (r *router) checkServing(request *http.Request) error {
 	case draining:
 		return errors.New("draining")
 	}
-	return r.server.Check(request)
+	if err := r.server.Check(request); err != nil {
+		return err
+	}
+	if err := r.certificates.CheckServed(request.Context(), r.ownAddress()); err != nil {
+		return err
+	}
+	r.foundReady.CompareAndSwap(nil, new(time.Now()))
+	return nil
 }

@@ -58,6 +58,7 @@ service account.`,
 			log := newLogger(c.Log, cmd.ErrOrStderr())
 			ctrl.SetLogger(log)
 			klog.SetLogger(log)
+			limitMemory(log)
 			kube, err := kubeconfig.GetConfig()
 			if err != nil {
 				return fmt.Errorf("find the cluster: %w", err)

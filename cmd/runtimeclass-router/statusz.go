@@ -75,6 +75,20 @@ func (l *loader) report() statusReport {
 	return s
 }
 
+// faults counts what is wrong now, by what it is of. A source that an earlier process
+// kept counts as one, because what it holds may be old.
+func (l *loader) faults() map[string]int {
+	l.mu.Lock()
+	count := map[string]int{"policy": len(l.status.Errors), "configuration": len(l.status.ConfigurationErrors), "source": 0}
+	l.mu.Unlock()
+	for _, source := range l.set.Status() {
+		if source.Err() != nil || source.State == "persisted" {
+			count["source"]++
+		}
+	}
+	return count
+}
+
 // ServeHTTP answers /statusz.
 func (l *loader) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")

@@ -4,6 +4,9 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := help
 
 TOOL   := go tool -modfile=tools/go.mod
+# Modules of their own: what they require does not go together with the others.
+HELM_DOCS     := go tool -modfile=tools/helm-docs/go.mod helm-docs
+HELM_UNITTEST := go tool -modfile=tools/helm-unittest/go.mod helm-unittest
 GOTEST := $(TOOL) gotestsum --format testname --hide-summary=skipped --
 # The race detector needs a C compiler. CI has one; without it the tests run all the
 # same, and say so.
@@ -11,7 +14,8 @@ RACE   := $(if $(shell command -v gcc clang),-race)
 
 # The layers of tests. What is not in LAYER_REAL needs nothing but Go.
 LAYER_REAL := ./test/controlplane/... ./test/integration/... ./test/chart/... \
-              ./test/guards/... ./test/conformance/cluster/... ./catalog/informers/...
+              ./test/guards/... ./test/conformance/cluster/... ./test/bench/... \
+              ./catalog/informers/...
 LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL))")
 
 .PHONY: help
@@ -31,7 +35,7 @@ build: ## bin/runtimeclass-router
 ##: test
 
 .PHONY: test
-test: race-note test-unit test-real check-generated ## Everything: unit, Rego, fixtures, chart and integration tests
+test: race-note test-unit test-helm test-real check-generated ## Everything: unit, Rego, fixtures, chart and integration tests
 
 .PHONY: race-note
 race-note:
@@ -41,6 +45,11 @@ race-note:
 test-unit: ## Unit, Rego, fixture and property tests
 	@echo "== layer: unit, Rego, fixtures, properties"
 	@$(GOTEST) $(RACE) $(LAYER_UNIT)
+
+.PHONY: test-helm
+test-helm: ## The chart's own suites (helm-unittest)
+	@echo "== layer: helm-unittest"
+	@$(HELM_UNITTEST) charts/runtimeclass-router
 
 .PHONY: test-real
 test-real: controlplane ## Tests on a real API server: informers, chart, integration
@@ -54,6 +63,14 @@ controlplane: ## Build etcd, the Kubernetes control plane, kubectl and helm into
 .PHONY: conformance
 conformance: ## Send pods as public projects make them through real API servers, and write docs/conformance.md anew
 	go run ./test/conformance/report -o docs/conformance.md
+
+.PHONY: bench
+bench: ## Go benchmarks of each stage, COUNT times (default 6): compare two outputs with `go tool -modfile=tools/go.mod benchstat`
+	@go test -run '^$$' -bench . -benchmem -count "$${COUNT:-6}" ./policies ./catalog ./webhook
+
+.PHONY: bench-compare
+bench-compare: controlplane ## Measure the router beside other webhooks on a real API server, and write docs/performance.md anew (half an hour; FLAGS)
+	go run ./test/bench $(FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (default 1m)
@@ -73,9 +90,11 @@ fmt: ## Format Go and Rego
 .PHONY: golden
 golden: ## Write golden files anew; read the diff before you commit it
 	go test ./webhook ./cmd/... -update
+	go test ./test/chart -run '^TestMonitoring$$' -update
 
 .PHONY: generate
-generate: ## Write generated files anew: the schema of a policy's input
+generate: ## Write generated files anew: the schema of a policy's input, the chart's README
+	$(HELM_DOCS) --chart-search-root charts --sort-values-order file --log-level warning
 	go run ./policies/schemas/generate \
 	  "$$(cd test/controlplane/modules/kubernetes && go mod download k8s.io/kubernetes && go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/v3/api__v1_openapi.json" \
 	  >policies/schemas/input.json.new
@@ -83,4 +102,4 @@ generate: ## Write generated files anew: the schema of a policy's input
 
 .PHONY: check-generated
 check-generated: generate ## Fail if a generated file is not what the source says
-	git diff --exit-code -- policies/schemas
+	git diff --exit-code -- policies/schemas charts/runtimeclass-router/README.md

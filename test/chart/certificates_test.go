@@ -1,17 +1,13 @@
 package chart
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -38,68 +34,91 @@ func (c *cluster) as(t *testing.T, kubeconfig string) client.WithWatch {
 	return account
 }
 
-// certificates runs two replicas as the chart's ServiceAccount, from an empty Secret
-// to a renewed leaf.
+// certificates runs two replicas as the chart's ServiceAccount, from an empty Secret over
+// a renewed leaf to another CA.
 func (c *cluster) certificates(t *testing.T) {
 	options := configuration(t, c.objects).Certs
-	account := c.serviceAccount(t)
-	replicas := []*replica{c.startReplica(t, options, account), c.startReplica(t, options, account)}
-	await(t, "caBundle is injected", func() error {
-		_, configuration := c.published(t)
-		if len(configuration.Webhooks[0].ClientConfig.CABundle) == 0 {
-			return fmt.Errorf("caBundle is empty")
-		}
-		for _, webhook := range c.validating(t).Webhooks {
-			if !bytes.Equal(webhook.ClientConfig.CABundle, configuration.Webhooks[0].ClientConfig.CABundle) {
-				return fmt.Errorf("caBundle of %s is another", webhook.Name)
-			}
-		}
-		return nil
-	})
-	for _, r := range replicas {
-		select {
-		case address := <-r.address:
-			t.Fatalf("replica at %s serves before its Secret is mounted", address)
-		case <-time.After(2 * time.Second): // longer than it takes to look again
+	replicas := []*replica{c.startReplica(t), c.startReplica(t)}
+	ca := c.accepted(t, &options, replicas)
+	for _, webhook := range c.validating(t).Webhooks {
+		if string(webhook.ClientConfig.CABundle) != ca {
+			t.Errorf("caBundle of %s is another", webhook.Name)
 		}
 	}
-	for _, r := range replicas {
-		r.mount(t)
-	}
-	var addresses []string
-	for _, r := range replicas {
-		addresses = append(addresses, r.serving(t))
-	}
-	ca := c.accepted(t, &options, addresses)
 
 	secret, _ := c.published(t)
-	before := string(secret.Data["tls.crt"])
+	before := secret.Data["tls.crt"]
 	delete(secret.Data, "tls.crt")
 	if err := c.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the leaf is renewed", func() error {
 		secret, _ := c.published(t)
-		if now := string(secret.Data["tls.crt"]); now == "" || now == before {
+		if now := secret.Data["tls.crt"]; len(now) == 0 || bytes.Equal(now, before) {
 			return fmt.Errorf("tls.crt has %d bytes, which are old or none", len(now))
 		}
 		return nil
 	})
-	if renewed := c.accepted(t, &options, addresses); renewed != ca {
+	if renewed := c.accepted(t, &options, replicas); renewed != ca {
 		t.Error("the CA was replaced with the leaf")
+	}
+	c.rotated(t, &options, replicas, ca)
+}
+
+// rotated has the CA replaced, and asks for a certificate all the while: whatever a replica
+// serves, the caBundle of the moment vouches for.
+func (c *cluster) rotated(t *testing.T, o *certs.Options, replicas []*replica, old string) {
+	t.Helper()
+	secret, _ := c.published(t)
+	leaf := secret.Data["tls.crt"]
+	delete(secret.Data, "ca.key")
+	if err := c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	calls, both := 0, false
+	await(t, "the CA is replaced", func() error {
+		_, configuration := c.published(t)
+		bundle := configuration.Webhooks[0].ClientConfig.CABundle
+		for _, r := range replicas {
+			if err := call(t.Context(), r.address, o.ServiceName+"."+o.Namespace+".svc", bundle, nil); err != nil {
+				t.Errorf("while the CA is replaced, call %d: %v", calls, err)
+			}
+			if err := r.ready(t.Context()); err != nil {
+				t.Errorf("while the CA is replaced: %v", err)
+			}
+			calls++
+		}
+		both = both || bytes.HasSuffix(bundle, []byte(old)) && len(bundle) > len(old)
+		secret, _ := c.published(t)
+		if !both || bytes.Equal(secret.Data["tls.crt"], leaf) {
+			return errors.New("the leaf is of the old CA")
+		}
+		return nil
+	})
+	bundle := c.accepted(t, o, replicas)
+	t.Logf("%d calls while the CA was replaced", calls)
+	block, _ := pem.Decode([]byte(bundle))
+	secret, _ = c.published(t)
+	leafBlock, _ := pem.Decode(secret.Data["tls.crt"])
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cert, err := x509.ParseCertificate(leafBlock.Bytes); err != nil || cert.CheckSignatureFrom(ca) != nil {
+		t.Errorf("the new CA did not sign the leaf: %v", err)
 	}
 }
 
 // accepted waits until every replica serves the Secret's leaf, is ready, and is
 // accepted by a client that trusts the caBundle and calls the Service by each of its
 // names. It returns the caBundle.
-func (c *cluster) accepted(t *testing.T, o *certs.Options, addresses []string) string {
+func (c *cluster) accepted(t *testing.T, o *certs.Options, replicas []*replica) string {
 	t.Helper()
 	service := o.ServiceName + "." + o.Namespace
 	var bundle string
-	for _, address := range addresses {
+	for _, r := range replicas {
 		for _, name := range []string{service + ".svc", service + ".svc.cluster.local", service, o.ServiceName} {
-			await(t, "the API server would accept "+address+" as "+name, func() error {
+			await(t, "the API server would accept "+r.address+" as "+name, func() error {
 				secret, configuration := c.published(t)
 				ca := configuration.Webhooks[0].ClientConfig.CABundle
 				bundle = string(ca)
@@ -107,113 +126,11 @@ func (c *cluster) accepted(t *testing.T, o *certs.Options, addresses []string) s
 				if err != nil {
 					return err
 				}
-				return call(t.Context(), address, name, ca, pair.Certificate[0])
+				return errors.Join(call(t.Context(), r.address, name, ca, pair.Certificate[0]), r.ready(t.Context()))
 			})
 		}
 	}
 	return bundle
-}
-
-// call returns an error unless the server at address is ready and serves the leaf,
-// and the CA vouches for it by that name.
-func call(ctx context.Context, address, name string, ca, leaf []byte) error {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(ca) {
-		return fmt.Errorf("no certificate in caBundle")
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name}}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, nil)
-	if err != nil {
-		return err
-	}
-	response, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(response.Body)
-		return fmt.Errorf("%s: %s", response.Status, body)
-	}
-	if served := response.TLS.PeerCertificates[0].Raw; string(served) != string(leaf) {
-		return fmt.Errorf("it serves another certificate than the Secret's")
-	}
-	return nil
-}
-
-// replica is a process that runs [runReplica].
-type replica struct {
-	control io.Writer
-	address <-chan string
-}
-
-func (c *cluster) startReplica(t *testing.T, options certs.Options, kubeconfig string) *replica {
-	t.Helper()
-	options.Directory = t.TempDir()
-	raw, err := json.Marshal(replicaOptions{Certs: options, Kubeconfig: kubeconfig, KubeletKubeconfig: c.KubeconfigPath})
-	if err != nil {
-		t.Fatal(err)
-	}
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// t.Context ends before a test's cleanup, and would kill what can end by itself.
-	ctx, kill := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, executable)
-	cmd.Env = append(os.Environ(), replicaVariable+"="+string(raw))
-	cmd.Stderr = t.Output()
-	control, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address := make(chan string, 1)
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		if lines := bufio.NewScanner(out); lines.Scan() {
-			address <- lines.Text()
-		}
-		_, _ = io.Copy(io.Discard, out)
-	}()
-	t.Cleanup(func() {
-		defer kill()
-		defer time.AfterFunc(patience, kill).Stop()
-		_ = control.Close()
-		<-read
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("replica: %v", err)
-		}
-	})
-	return &replica{control: control, address: address}
-}
-
-// mount lets the stand-in for the kubelet mount the Secret.
-func (r *replica) mount(t *testing.T) {
-	t.Helper()
-	if _, err := io.WriteString(r.control, "mount\n"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// serving waits for the replica's address.
-func (r *replica) serving(t *testing.T) string {
-	t.Helper()
-	select {
-	case address := <-r.address:
-		return address
-	case <-time.After(patience):
-		t.Fatal("replica does not serve")
-		return ""
-	}
 }
 
 // await waits until check returns nil.

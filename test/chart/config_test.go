@@ -24,15 +24,20 @@ import (
 // file is what of the configuration file this test can hold to something; the whole
 // is decoded by the command.
 type file struct {
-	APIVersion string           `json:"apiVersion"`
-	Kind       string           `json:"kind"`
-	Webhook    json.RawMessage  `json:"webhook"`
-	Metrics    json.RawMessage  `json:"metrics"`
-	Health     json.RawMessage  `json:"health"`
-	Certs      certs.Options    `json:"certs"`
-	Guards     backstop.Options `json:"guards"`
-	Log        json.RawMessage  `json:"log"`
-	Policies   struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Webhook    struct {
+		Port          int             `json:"port"`
+		Deadline      json.RawMessage `json:"deadline"`
+		Drain         json.RawMessage `json:"drain"`
+		Configuration string          `json:"configuration"`
+	} `json:"webhook"`
+	Metrics  json.RawMessage  `json:"metrics"`
+	Health   json.RawMessage  `json:"health"`
+	Certs    certs.Options    `json:"certs"`
+	Guards   backstop.Options `json:"guards"`
+	Log      json.RawMessage  `json:"log"`
+	Policies struct {
 		Mode            string `json:"mode"`
 		sources.Options `json:",inline"`
 	} `json:"policies"`
@@ -71,20 +76,7 @@ func TestConfiguration(t *testing.T) {
 			if f.APIVersion != "runtimeclass-router.io/v1alpha1" || f.Kind != "RouterConfiguration" {
 				t.Errorf("apiVersion %s, kind %s", f.APIVersion, f.Kind)
 			}
-			want := certs.Options{
-				Mode:                 certs.Self,
-				Directory:            "/etc/runtimeclass-router/tls",
-				Namespace:            namespace,
-				SecretName:           only[*corev1.Secret](t, objects).Name,
-				ServiceName:          only[*corev1.Service](t, objects).Name,
-				WebhookConfiguration: only[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects).Name,
-			}
-			if diff := cmp.Diff(want, f.Certs); diff != "" {
-				t.Errorf("certs (-want +got):\n%s", diff)
-			}
-			if validating := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, objects).Name; validating != want.WebhookConfiguration {
-				t.Errorf("the webhook configurations are called %s and %s, and package certs knows one name", want.WebhookConfiguration, validating)
-			}
+			checkCerts(t, f, objects)
 			if err := f.Certs.Validate(field.NewPath("certs")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
@@ -114,7 +106,7 @@ func checkMounts(t *testing.T, f file, deployment *appsv1.Deployment) {
 	for _, mount := range deployment.Spec.Template.Spec.Containers[0].VolumeMounts {
 		mounted[mount.MountPath] = mount.Name
 	}
-	want := map[string]string{"/etc/runtimeclass-router/config": "config", f.Certs.Directory: "tls"}
+	want := map[string]string{"/etc/runtimeclass-router/config": "config"}
 	bundle := f.Policies.Bundle
 	for directory, volume := range map[string]string{
 		bundle.PersistDirectory: "bundle", bundle.KeysDirectory: "bundle-keys",
@@ -126,5 +118,29 @@ func checkMounts(t *testing.T, f file, deployment *appsv1.Deployment) {
 	}
 	if diff := cmp.Diff(want, mounted); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+}
+
+// checkCerts holds the names that the configuration gives to those of the objects.
+func checkCerts(t *testing.T, f file, objects []client.Object) {
+	t.Helper()
+	want := certs.Options{
+		Mode:        certs.Secret,
+		Namespace:   namespace,
+		SecretName:  f.Certs.SecretName,
+		ServiceName: only[*corev1.Service](t, objects).Name,
+	}
+	for _, object := range objects {
+		if secret, ok := object.(*corev1.Secret); ok { // rendered for the product's own
+			want.Mode, want.SecretName = certs.Self, secret.Name
+		}
+	}
+	if diff := cmp.Diff(want, f.Certs); diff != "" {
+		t.Errorf("certs (-want +got):\n%s", diff)
+	}
+	mutating := only[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects).Name
+	validating := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, objects).Name
+	if f.Webhook.Configuration != mutating || mutating != validating {
+		t.Errorf("the webhook configurations are called %s and %s, and webhook.configuration says %s", mutating, validating, f.Webhook.Configuration)
 	}
 }

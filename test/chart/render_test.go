@@ -18,11 +18,19 @@ import (
 
 // everything sets every value to something other than its default.
 const everything = `
-image: {repository: registry.example/router, tag: v9, digest: "sha256:00", pullPolicy: Always}
-imagePullSecrets: [{name: pull}]
+preset: kata-deploy
+global: {imageRegistry: mirror.example, imagePullSecrets: [{name: pull}]}
+image: {registry: registry.example, repository: platform/router, tag: v9, digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000", pullPolicy: Always}
+imagePullSecrets: [{name: pull}, {name: other}]
 replicas: 3
 serviceAccount: {annotations: {a: b}}
-webhook: {port: 10250, failurePolicy: Ignore, timeoutSeconds: 10, drainSeconds: 30}
+webhook:
+  port: 9443
+  failurePolicy: Ignore
+  timeoutSeconds: 10
+  drainSeconds: 30
+  annotations: {c: d}
+  matchConditions: [{name: no-probes, expression: "object.metadata.?labels['probe'].orValue('') != 'true'"}]
 exemptNamespaces: [storage, kube-system, "42"]
 backstop: {enabled: true}
 fallback: {enabled: true, runtimeClassName: kata-fc}
@@ -52,7 +60,31 @@ affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}
 topologySpreadConstraints:
 - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
 podDisruptionBudget: {create: false}
+priorityClassQuota: {create: true, pods: 9}
+openshift: true
+hostNetwork: true
+dnsPolicy: Default
+networkPolicy:
+  enabled: true
+  metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+  egress: [{ports: [{port: 6443, protocol: TCP}]}]
+health: {port: 9081}
+metrics:
+  port: 9080
+  monitor: {kind: ServiceMonitor, labels: {release: prometheus}, interval: 1m}
+  rules: {enabled: true, labels: {release: prometheus}, disabled: [RuntimeClassRouterUndone]}
+  dashboard: {enabled: true, labels: {grafana_dashboard: "yes"}, annotations: {folder: platform}}
 runtimeClasses: {create: true}
+extraObjects:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: "{{ .Release.Name }}-extra", labels: {app.kubernetes.io/instance: "{{ .Release.Name }}"}}
+  data: {a: b}
+- |
+  apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: {{ .Release.Name }}-text, labels: {app.kubernetes.io/instance: {{ .Release.Name }}}}
+  data: {a: b}
 `
 
 // variants are the values that every rendered object is checked with.
@@ -65,6 +97,11 @@ var variants = map[string]string{
 	"url":        `{replicas: 0, webhook: {url: "https://127.0.0.1:9443/mutate-pod", caBundle: Q0E=}}`,
 	"unguarded":  "{backstop: {enabled: false}, fallback: {enabled: false}, custody: {enabled: false}}",
 	"ignored":    "{webhook: {failurePolicy: Ignore}, custody: {enabled: false}}",
+	"autoscaled": "{autoscaling: {enabled: true, minReplicas: 3}, metrics: {monitor: {kind: PodMonitor}}}",
+	"networked":  "{networkPolicy: {enabled: true}, priorityClassName: system-node-critical, priorityClassQuota: {create: true}}",
+	"named":      "{preset: aks-pod-sandboxing, runtimeClasses: {create: true}, image: {registry: registry.example}}",
+	"issued":     "{certs: {mode: certManager}}",
+	"given":      "{certs: {mode: secret, secretName: mine, caBundle: Q0E=}, cleanup: {enabled: false}}",
 	"one class":  `{runtimeClasses: {create: true, list: [{name: sandbox, handler: runsc, labels: {a: b}, annotations: {c: d}}]}}`,
 }
 
@@ -129,21 +166,26 @@ func checkObject(t *testing.T, object client.Object) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ values, want string }{
-		"failure policy":            {"{webhook: {failurePolicy: fail}}", "webhook.failurePolicy"},
+		"failure policy":            {"{webhook: {failurePolicy: fail}}", "/webhook/failurePolicy"},
 		"policy file with a slash":  {`{policies: {files: {a/b.rego: ""}}}`, "policies.files"},
 		"policy file that is none":  {`{policies: {files: {a.yaml: ""}}}`, "policies.files"},
 		"replaced by nothing":       {"{policies: {mode: replace}}", "policies.files"},
-		"policy mode":               {"{policies: {mode: append}}", "policies.mode"},
+		"policy mode":               {"{policies: {mode: append}}", "/policies/mode"},
 		"bundle unverified":         {`{policies: {bundle: {url: "https://a/b"}}}`, "policies.bundle.keysSecret"},
 		"bundle both":               {`{policies: {bundle: {url: "https://a/b", keysSecret: a, unsigned: true}}}`, "policies.bundle.unsigned"},
 		"bundle from nowhere":       {`{policies: {bundle: {keysSecret: a}}}`, "policies.bundle.url"},
-		"class without a handler":   {"{runtimeClasses: {create: true, list: [{name: a}]}}", "handler is required"},
-		"class without a name":      {"{runtimeClasses: {create: true, list: [{handler: a}]}}", "name is required"},
-		"deadline longer than that": {"{webhook: {timeoutSeconds: 0}}", "webhook.timeoutSeconds"},
+		"class without a handler":   {"{runtimeClasses: {create: true, list: [{name: a}]}}", "missing property 'handler'"},
+		"class without a name":      {"{runtimeClasses: {create: true, list: [{handler: a}]}}", "missing property 'name'"},
+		"deadline longer than that": {"{webhook: {timeoutSeconds: 0}}", "/webhook/timeoutSeconds"},
 		"ignored, no backstop":      {"{webhook: {failurePolicy: Ignore}, backstop: {enabled: false}}", "webhook.failurePolicy: Ignore"},
 		"ignored, no fallback":      {"{webhook: {failurePolicy: Ignore}, fallback: {enabled: false}}", "webhook.failurePolicy: Ignore"},
-		"fallback neither nor":      {"{fallback: {enabled: maybe}}", "fallback.enabled"},
-		"contact of two lines":      {`{custody: {contact: "a\nb"}}`, "custody.contact"},
+		"fallback neither nor":      {"{fallback: {enabled: maybe}}", "/fallback/enabled"},
+		"certificate unnamed":       {"{certs: {mode: secret, caBundle: Q0E=}}", "certs.secretName"},
+		"certificate unverified":    {"{certs: {mode: secret, secretName: a}}", "certs.caBundle"},
+		"certificate of nobody":     {"{certs: {secretName: a}}", "certs.secretName"},
+		"issuer of nobody":          {"{certs: {issuerRef: {name: a}}}", "certs.issuerRef"},
+		"contact of two lines":      {`{custody: {contact: "a\nb"}}`, "/custody/contact"},
+		"alert that is none":        {"{metrics: {rules: {enabled: true, disabled: [Slow]}}}", "metrics.rules.disabled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,8 +205,8 @@ func TestEverything(t *testing.T) {
 	if got := *deployment.Spec.Replicas; got != 3 {
 		t.Errorf("replicas %d, want 3", got)
 	}
-	if got, want := pod.Containers[0].Image, "registry.example/router@sha256:00"; got != want {
-		t.Errorf("image %s, want %s: a digest wins", got, want)
+	if got, want := pod.Containers[0].Image, "mirror.example/platform/router@sha256:"+strings.Repeat("0", 64); got != want {
+		t.Errorf("image %s, want %s: a digest wins, and so does the global registry", got, want)
 	}
 	if pod.PriorityClassName != "" {
 		t.Errorf("priority class %q, want none", pod.PriorityClassName)
@@ -172,8 +214,23 @@ func TestEverything(t *testing.T) {
 	if got := pod.TopologySpreadConstraints; len(got) != 1 || got[0].TopologyKey != corev1.LabelTopologyZone {
 		t.Errorf("topology spread constraints %v, want those that are given", got)
 	}
-	if got := pod.Containers[0].Ports[0].ContainerPort; got != 10250 {
-		t.Errorf("port %d, want 10250", got)
+	if got := pod.Containers[0].Ports[0].ContainerPort; got != 9443 {
+		t.Errorf("port %d, want 9443", got)
+	}
+	if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "pull"}, {Name: "other"}}, pod.ImagePullSecrets); diff != "" {
+		t.Errorf("pull secrets (-want +got):\n%s", diff)
+	}
+	// OpenShift assigns them.
+	if c := pod.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil || !*c.RunAsNonRoot {
+		t.Errorf("security context %v, want no user and no group", c)
+	}
+	if pod.DNSPolicy != corev1.DNSDefault {
+		t.Errorf("DNS policy %s, want the one that is given", pod.DNSPolicy)
+	}
+	for _, hook := range only[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects).Webhooks {
+		if len(hook.MatchConditions) != 1 {
+			t.Errorf("match conditions %v", hook.MatchConditions)
+		}
 	}
 	// The pod drains, and then answers what it accepted last.
 	if got := *pod.TerminationGracePeriodSeconds; got <= 30+5 {
@@ -243,15 +300,8 @@ func TestWebhookSelects(t *testing.T) {
 			t.Errorf("a pod with labels %v is not selected", set)
 		}
 	}
-	namespaced := admissionregistrationv1.NamespacedScope
-	want := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-		Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}, Scope: &namespaced,
-		},
-	}}
-	if diff := cmp.Diff(want, webhook.Rules); diff != "" {
-		t.Errorf("rules (-want +got):\n%s", diff)
+	if len(webhook.Rules) > 0 {
+		t.Error("rules are rendered: an installation that fails would block whom they select")
 	}
 }
 

@@ -6,17 +6,16 @@ webhook:
   port: {{ .Values.webhook.port }}
   deadline: {{ sub (mul .Values.webhook.timeoutSeconds 1000) 500 }}ms
   drain: {{ .Values.webhook.drainSeconds }}s
+  configuration: {{ include "router.fullname" . }}
 metrics:
-  bindAddress: ":8080"
+  bindAddress: ":{{ .Values.metrics.port }}"
 health:
-  bindAddress: ":8081"
+  bindAddress: ":{{ .Values.health.port }}"
 certs:
-  mode: self
-  directory: /etc/runtimeclass-router/tls
+  mode: {{ ternary "self" "secret" (eq .Values.certs.mode "self") }}
   namespace: {{ .Release.Namespace | quote }}
-  secretName: {{ include "router.fullname" . }}-tls
+  secretName: {{ include "router.certSecret" . | quote }}
   serviceName: {{ include "router.fullname" . }}
-  webhookConfiguration: {{ include "router.fullname" . }}
 guards:
   namespace: {{ .Release.Namespace | quote }}
   serviceAccount: {{ include "router.fullname" . }}-guards
@@ -48,7 +47,7 @@ policies:
     {{- end }}
   {{- end }}
   {{- end }}
-router: {{- toYaml .Values.router | nindent 2 }}
+router: {{- include "router.settings" . | nindent 2 }}
 {{- end }}
 
 {{- /* What of the file takes a restart. The rest is read again while the product runs. */}}

@@ -11,9 +11,6 @@ matchExpressions:
 {{- define "router.fallback" -}}
 {{- $enabled := toString .Values.fallback.enabled }}
 {{- $served := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}
-{{- if not (has $enabled (list "auto" "true" "false")) }}
-{{- fail (printf "fallback.enabled: %q: want auto, true or false" $enabled) }}
-{{- end }}
 {{- if and (eq $enabled "true") (not $served) }}
 {{- fail "fallback.enabled: true: this cluster does not serve admissionregistration.k8s.io/v1 MutatingAdmissionPolicy (Kubernetes 1.36 and later do; helm template takes --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy); set auto or false" }}
 {{- end }}

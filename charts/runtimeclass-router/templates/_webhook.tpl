@@ -9,12 +9,25 @@ url: {{ print (trimSuffix "/mutate-pod" .url) $path | quote }}
 caBundle: {{ . | quote }}
 {{- end }}
 {{- else -}}
-# The product injects caBundle. It is not rendered, so that an upgrade leaves it alone.
+# But in mode secret, caBundle is injected, and not rendered, so that an upgrade leaves it alone.
+{{- if eq $root.Values.certs.mode "secret" }}
+caBundle: {{ $root.Values.certs.caBundle | quote }}
+{{- end }}
 service:
   name: {{ include "router.fullname" $root }}
   namespace: {{ $root.Release.Namespace | quote }}
   path: {{ $path }}
   port: 443
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Annotations of both webhook configurations. */}}
+{{- define "router.webhookAnnotations" -}}
+{{- with .Values.webhook.annotations }}
+{{- toYaml . }}
+{{- end }}
+{{- if eq .Values.certs.mode "certManager" }}
+cert-manager.io/inject-ca-from: {{ printf "%s/%s" .Release.Namespace (include "router.fullname" .) | quote }}
 {{- end }}
 {{- end }}

@@ -137,6 +137,20 @@ type apiServer struct {
 // lag is how long a member of the control plane may not have heard of a change.
 const lag = 2 * time.Second
 
+// trusted is the caBundle.
+func (s *apiServer) trusted() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bundle
+}
+
+// trust makes somebody else write the caBundle.
+func (s *apiServer) trust(bundle []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bundle = bundle
+}
+
 func (s *apiServer) Hooks(context.Context) ([]registration.Hook, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +220,7 @@ func TestCARotationIsNotNoticed(t *testing.T) {
 		leaves, bundles := map[string]bool{}, map[string]bool{}
 		for range 75 * 60 / 2 {
 			time.Sleep(2 * time.Second)
-			bundles[string(server.bundle)] = true
+			bundles[string(server.trusted())] = true
 			for i, r := range replicas {
 				if err := server.accepts(r); err != nil {
 					t.Fatalf("replica %d, %s: %v", i, time.Until(due), err)
@@ -217,10 +231,10 @@ func TestCARotationIsNotNoticed(t *testing.T) {
 				leaves[string(r.current().leaf().Raw)] = true
 			}
 		}
-		if len(leaves) != 2 || len(bundles) != 3 || len(parseBundle(server.bundle)) != 1 {
+		if len(leaves) != 2 || len(bundles) != 3 || len(parseBundle(server.trusted())) != 1 {
 			t.Errorf("%d leaves and %d bundles were seen, want 2 and 3: old, both, new", len(leaves), len(bundles))
 		}
-		if cas := parseBundle(server.bundle); cas[0].Equal(ca.Cert) {
+		if cas := parseBundle(server.trusted()); cas[0].Equal(ca.Cert) {
 			t.Error("the CA is the old one")
 		}
 		for i, r := range replicas {
@@ -293,7 +307,7 @@ func TestServesWhatIsAccepted(t *testing.T) {
 		if time.Sleep(time.Minute); c.isReady() {
 			t.Fatal("served before there is a caBundle")
 		}
-		server.bundle = cert
+		server.trust(cert)
 		<-c.Ready()
 		if err := server.accepts(c); err != nil {
 			t.Error(err)
@@ -307,7 +321,7 @@ func TestServesWhatIsAccepted(t *testing.T) {
 		if err := errors.Join(server.accepts(c), c.Check(nil)); err != nil {
 			t.Errorf("before its CA is trusted: %v", err)
 		}
-		server.bundle = next
+		server.trust(next)
 		time.Sleep(poll + time.Second)
 		if err := errors.Join(server.accepts(c), c.Check(nil)); err != nil {
 			t.Errorf("after: %v", err)

@@ -127,7 +127,7 @@ func BenchmarkCatalog(b *testing.B) {
 		b.Run(fmt.Sprintf("classes=%d/evaluate", n), func(b *testing.B) {
 			in := plainInput()
 			for b.Loop() {
-				if _, err := s.evaluate(b.Context(), in); err != nil {
+				if _, err := s.Evaluate(b.Context(), in); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -74,7 +74,7 @@ func (e *Engine) ask(ctx context.Context, s *Snapshot, in Input) (time.Duration,
 	for late := 0; late < attempts; {
 		bounded, cancel := context.WithTimeout(ctx, wait)
 		took, err := watched(bounded, &e.counts.watchdog, func(ctx context.Context) (took time.Duration, err error) {
-			took = cpuTime(func() { _, err = s.evaluate(ctx, in) })
+			took = cpuTime(func() { _, err = s.Evaluate(ctx, in) })
 			return took, err
 		})
 		ended := bounded.Err() == nil

@@ -228,6 +228,28 @@ func TestEqualsWaitForOneEvaluation(t *testing.T) {
 	}
 }
 
+// TestEvaluationsRunSideBySide: nothing is locked while the policy is asked.
+func TestEvaluationsRunSideBySide(t *testing.T) {
+	t.Parallel()
+	m := newTestMemory(t)
+	var both sync.WaitGroup
+	both.Add(2)
+	var callers sync.WaitGroup
+	for i := range 2 {
+		callers.Go(func() {
+			_, err := m.decide(t.Context(), key{byte(i)}, func(context.Context) (Decision, error) {
+				both.Done()
+				both.Wait() // for the other one to be here too
+				return Decision{}, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+}
+
 // TestACallerIsAnsweredAtItsDeadline, though an evaluation cannot be interrupted; and when
 // many were left behind, no other is begun.
 func TestACallerIsAnsweredAtItsDeadline(t *testing.T) {

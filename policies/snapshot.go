@@ -79,11 +79,11 @@ func (s *Snapshot) Decide(ctx context.Context, in Input) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	return s.memory.decide(ctx, key, func(ctx context.Context) (Decision, error) { return s.evaluate(ctx, in) })
+	return s.memory.decide(ctx, key, func(ctx context.Context) (Decision, error) { return s.Evaluate(ctx, in) })
 }
 
-// evaluate asks the policy, whatever was decided before.
-func (s *Snapshot) evaluate(ctx context.Context, in Input) (Decision, error) {
+// Evaluate asks the policy, whatever was decided before: to measure it.
+func (s *Snapshot) Evaluate(ctx context.Context, in Input) (Decision, error) {
 	value, err := in.value(s.catalog, s.policy.reads)
 	if err != nil {
 		return Decision{}, err

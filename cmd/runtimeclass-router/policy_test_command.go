@@ -50,7 +50,7 @@ Exit status: 0; 1 if a test fails, nothing was run, or coverage is below --thres
 	flags.StringVar(&o.match, "run", "", "run only tests and fixtures whose name matches this regular expression")
 	flags.BoolVar(&o.coverage, "coverage", false, "say how many lines of PATH tests and fixtures evaluate, and which they miss")
 	flags.Float64Var(&o.threshold, "threshold", 0, "with --coverage, the percentage of lines that is enough")
-	flags.BoolVar(&o.bench, "bench", false, "measure a decision of each fixture, for about a second each")
+	flags.BoolVar(&o.bench, "bench", false, "measure the evaluation for each fixture, for about a second each")
 	flags.StringVarP(&o.output, "output", "o", "table", "table, json or junit")
 	return cmd
 }
@@ -218,7 +218,7 @@ func measure(ctx context.Context, f *fixture, snapshot *policies.Snapshot) bench
 	result := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = snapshot.Decide(ctx, *f.input)
+			_, _ = snapshot.Evaluate(ctx, *f.input)
 		}
 	})
 	return benchmarkEntry{Fixture: f.name, NsPerOp: result.NsPerOp(), AllocsPerOp: result.AllocsPerOp()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,24 +80,28 @@ func TestArmer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		clients, r := stored(t)
-		notReady := errors.New("no policy")
-		ready := notReady
-		a := &Armer{Registration: r, Ready: func([]Hook) error { return ready }, Log: logr.Discard()}
+		var ready atomic.Bool
+		a := &Armer{Registration: r, Log: logr.Discard(), Ready: func([]Hook) error {
+			if !ready.Load() {
+				return errors.New("no policy")
+			}
+			return nil
+		}}
 		ctx, stop := context.WithCancel(t.Context())
-		settled := 0
+		var settled atomic.Int32
 		done := make(chan error)
-		go func() { done <- a.Run(ctx, func() { settled++ }) }()
+		go func() { done <- a.Run(ctx, func() { settled.Add(1) }) }()
 		defer func() {
 			stop()
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
 		}()
-		if time.Sleep(time.Minute); Armed(mustHooks(t, r)) || settled > 0 {
+		if time.Sleep(time.Minute); Armed(mustHooks(t, r)) || settled.Load() > 0 {
 			t.Fatal("armed before it is ready")
 		}
-		ready = nil
-		if time.Sleep(2 * time.Second); !Armed(mustHooks(t, r)) || settled == 0 {
+		ready.Store(true)
+		if time.Sleep(2 * time.Second); !Armed(mustHooks(t, r)) || settled.Load() == 0 {
 			t.Fatal("not armed when it is ready")
 		}
 		// A replica of another version has other rules, and is not undone.
@@ -123,9 +128,9 @@ func TestArmer(t *testing.T) {
 		if err := configurations.Delete(t.Context(), "router", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		before := settled
+		before := settled.Load()
 		time.Sleep(time.Minute)
-		if _, err := configurations.Get(t.Context(), "router", metav1.GetOptions{}); err == nil || settled == before || a.armed.Load() {
+		if _, err := configurations.Get(t.Context(), "router", metav1.GetOptions{}); err == nil || settled.Load() == before || a.armed.Load() {
 			t.Error("what was deleted is made anew, or waited for")
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 )
@@ -55,7 +56,11 @@ type Catalog struct {
 	byName   map[string]*RuntimeClass
 	nodes    map[string]nodeFacts
 	revision string
+	fits     *lru.Cache[string, []string] // what [Catalog.Fits] has found out
 }
+
+// selectors bounds the node selectors that a catalog remembers: pods' authors write them.
+const selectors = 1024
 
 // Build derives the catalog from a cluster's RuntimeClasses and Nodes. Objects
 // are read, never kept or changed.
@@ -69,6 +74,7 @@ func Build(classes []*nodev1.RuntimeClass, nodes []*corev1.Node) *Catalog {
 		c.byName[c.RuntimeClasses[i].Name] = &c.RuntimeClasses[i]
 	}
 	c.nodes = factsOf(c.RuntimeClasses, nodes)
+	c.fits, _ = lru.New[string, []string](selectors) // the error is of a size below 1
 	c.revision = c.digest()
 	return c
 }

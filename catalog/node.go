@@ -3,6 +3,7 @@ package catalog
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -38,8 +39,23 @@ func (c *Catalog) Pools(node string) []string { return slices.Clone(c.nodes[node
 func (c *Catalog) Reports(node string) bool { return c.nodes[node].reports }
 
 // Fits returns the classes, by name, in whose pool a ready node carries the selector's
-// labels too. An autoscaled pool may grow one that does.
+// labels too. An autoscaled pool may grow one that does. The caller must not change the
+// list: it is remembered, since every pod of the same selector asks for it and it takes a
+// look at every node.
 func (c *Catalog) Fits(selector map[string]string) []string {
+	var key strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(selector)) {
+		key.WriteString(name + "=" + selector[name] + "\x00") // which no label holds
+	}
+	if fits, ok := c.fits.Get(key.String()); ok {
+		return fits
+	}
+	fits := c.fitting(selector)
+	c.fits.Add(key.String(), fits)
+	return fits
+}
+
+func (c *Catalog) fitting(selector map[string]string) []string {
 	fits := map[string]bool{}
 	for i := range c.RuntimeClasses {
 		if c.RuntimeClasses[i].Autoscaled {

@@ -45,9 +45,11 @@ func TestSingleNodes(t *testing.T) {
 			t.Errorf("reports of %s: %t", name, !want)
 		}
 	}
-	for disk, want := range map[string][]string{"ssd": {"a", "scaled"}, "hdd": {"b", "scaled"}, "tape": {"b", "scaled"}, "none": {"scaled"}} {
-		if diff := cmp.Diff(want, c.Fits(map[string]string{"disk": disk})); diff != "" {
-			t.Errorf("fits %s: %s", disk, diff)
+	for range 2 { // worked out, and then remembered
+		for disk, want := range map[string][]string{"ssd": {"a", "scaled"}, "hdd": {"b", "scaled"}, "tape": {"b", "scaled"}, "none": {"scaled"}} {
+			if diff := cmp.Diff(want, c.Fits(map[string]string{"disk": disk})); diff != "" {
+				t.Errorf("fits %s: %s", disk, diff)
+			}
 		}
 	}
 	if got := c.Fits(map[string]string{"disk": "ssd", "zone": "x"}); !cmp.Equal(got, []string{"scaled"}) {

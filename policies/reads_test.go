@@ -125,6 +125,30 @@ func TestOwnerFields(t *testing.T) {
 	}
 }
 
+// TestOtherLabelsAndAnnotations: whatever a pod carries under names that the shipped policy
+// does not look up, it decides the same.
+func TestOtherLabelsAndAnnotations(t *testing.T) {
+	t.Parallel()
+	s := snapshotOf(t, Shipped())
+	for _, trust := range []string{"trusted", "untrusted"} {
+		in := plainInput()
+		in.Namespace.Labels = map[string]string{catalog.LabelTrust: trust}
+		carrying := func(metadata string) *Pod {
+			return mustRead(`{"metadata": ` + metadata + `, "spec": {"containers": [{"name": "c"}]}}`)
+		}
+		in.Pod = carrying(`{"labels": {}, "annotations": {}}`)
+		want := evaluated(t, s, in)
+		for _, name := range []string{"pod-template-hash", "app", "example.com/trust", "trust", "gvisor.dev", "io.kubernetes.cri", "prometheus.io/scrape"} {
+			for _, value := range []string{"untrusted", "trusted", "kernel-features", "true"} {
+				in.Pod = carrying(fmt.Sprintf(`{"labels": {%[1]q: %[2]q}, "annotations": {%[1]q: %[2]q}}`, name, value))
+				if diff := cmp.Diff(want, evaluated(t, s, in)); diff != "" {
+					t.Errorf("the shipped policy reads label or annotation %s: %s", name, diff)
+				}
+			}
+		}
+	}
+}
+
 // TestRuntimePrefixes are those that the shipped policy looks for.
 func TestRuntimePrefixes(t *testing.T) {
 	t.Parallel()

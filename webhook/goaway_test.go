@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -23,14 +22,7 @@ import (
 // next request comes over another one.
 func TestDrainMovesHTTP2Connections(t *testing.T) {
 	t.Parallel()
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate, pair := serverPair(t)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(certificate)
 	metrics, err := NewMetrics(prometheus.NewRegistry())

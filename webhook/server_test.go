@@ -13,10 +13,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// TestServerEndsWithoutAnError many times over: whether Serve or Shutdown notices first
-// that the listener is closed is a matter of luck, and mostly it is Serve.
-func TestServerEndsWithoutAnError(t *testing.T) {
-	t.Parallel()
+// serverPair is a certificate for this machine, as PEM, and with its key.
+func serverPair(t *testing.T) ([]byte, tls.Certificate) {
+	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +24,14 @@ func TestServerEndsWithoutAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return certificate, pair
+}
+
+// TestServerEndsWithoutAnError many times over: whether Serve or Shutdown notices first
+// that the listener is closed is a matter of luck, and mostly it is Serve.
+func TestServerEndsWithoutAnError(t *testing.T) {
+	t.Parallel()
+	_, pair := serverPair(t)
 	serve := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
 	for range 50 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

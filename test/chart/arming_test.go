@@ -15,7 +15,6 @@ import (
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/registration"
-	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
 )
 
 // failing are values with the failure policy as shipped. No node runs an image here, and no
@@ -29,22 +28,9 @@ const tenant = "tenant"
 // and asks at each step whether pods can be created. The steps build on each other.
 func TestArming(t *testing.T) {
 	t.Parallel()
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{Progress: t.Output()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cp.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	admin, err := client.New(cp.Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{ControlPlane: cp, Client: admin, objects: kept(t, failing)}
+	c := newCluster(t, failing)
 	for name, labels := range map[string]map[string]string{tenant: {catalog.LabelTrust: "untrusted"}, namespace: nil} {
-		if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
+		if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 			t.Fatal(err)
 		}
 	}

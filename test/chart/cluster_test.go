@@ -31,10 +31,9 @@ type cluster struct {
 	objects []client.Object
 }
 
-// TestCluster installs the chart, runs its certificates, upgrades, removes and
-// reinstalls it on a real API server. The steps build on each other.
-func TestCluster(t *testing.T) {
-	t.Parallel()
+// newCluster starts one, for what those values render.
+func newCluster(t *testing.T, values string) *cluster {
+	t.Helper()
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{Progress: t.Output()})
 	if err != nil {
 		t.Fatal(err)
@@ -48,12 +47,19 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{ControlPlane: cp, Client: admin, objects: kept(t, installed)}
+	return &cluster{ControlPlane: cp, Client: admin, objects: kept(t, values)}
+}
+
+// TestCluster installs the chart, runs its certificates, upgrades, removes and
+// reinstalls it on a real API server. The steps build on each other.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, installed)
 	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   namespace,
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
-	if err := admin.Create(t.Context(), restricted); err != nil {
+	if err := c.Create(t.Context(), restricted); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {

@@ -83,18 +83,13 @@ func (p *publisher) publish(t *testing.T, revision, source string, signed bool) 
 	p.bundle.Store(&raw)
 }
 
-// A signed bundle is in force, and its successor; one that is not signed is not. When the
-// process starts anew while the server fails, it comes up with the last one in force.
-func TestBundleOutlivesItsServer(t *testing.T) {
-	t.Parallel()
-	p := newPublisher(t)
-	p.publish(t, "r1", "package router.custom\n\ncandidates contains [\"kata-fc\"]\n", true)
-	a := &author{t: t, pods: newNamespace(t, "trust=untrusted")}
-	router, err := shared.NewRouter(t.Context(), "bundle")
+// reader prepares a process that takes its policy from the publisher.
+func (p *publisher) reader(t *testing.T, name string) *author {
+	t.Helper()
+	router, err := shared.NewRouter(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.router = router
 	kept := t.TempDir()
 	if err := router.Configure(func(config map[string]any) {
 		config["policies"] = map[string]any{"bundle": map[string]any{
@@ -103,6 +98,17 @@ func TestBundleOutlivesItsServer(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	return &author{t: t, pods: newNamespace(t, "trust=untrusted"), router: router}
+}
+
+// A signed bundle is in force, and its successor; one that is not signed is not. When the
+// process starts anew while the server fails, it comes up with the last one in force.
+func TestBundleOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	p := newPublisher(t)
+	p.publish(t, "r1", "package router.custom\n\ncandidates contains [\"kata-fc\"]\n", true)
+	a := p.reader(t, "bundle")
+	router := a.router
 	if err := router.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -149,20 +155,8 @@ func TestBundleOutlivesItsServer(t *testing.T) {
 func TestNothingIsDecidedWithoutTheBundle(t *testing.T) {
 	t.Parallel()
 	p := newPublisher(t)
-	a := &author{t: t, pods: newNamespace(t, "trust=untrusted")}
-	router, err := shared.NewRouter(t.Context(), "no-bundle")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.router = router
-	kept := t.TempDir()
-	if err := router.Configure(func(config map[string]any) {
-		config["policies"] = map[string]any{"bundle": map[string]any{
-			"url": p.URL + "/policy.tar.gz", "pollInterval": "1s", "persistDirectory": kept, "keysDirectory": p.keys, "caFile": p.ca,
-		}}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	a := p.reader(t, "no-bundle")
+	router := a.router
 	ready := make(chan error, 1)
 	go func() { ready <- router.Start(t.Context()) }()
 	poll(t, func(ctx context.Context) (bool, error) {

@@ -2,22 +2,15 @@ package guards
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
@@ -64,10 +57,10 @@ func TestTheWebhookChoosesAnew(t *testing.T) {
 // annotation, and nothing merged yet.
 func TestWhatTheWebhookSees(t *testing.T) {
 	untrusted := newNamespace(t, "trust=untrusted")
-	first := newMeddler(t, "aa-first", untrusted, func(*corev1.Pod) []patchOperation { return nil })
-	first.forget()
+	first := newMeddler(t, "aa-first", untrusted, func(*corev1.Pod) []stack.PatchOperation { return nil })
+	first.Forget()
 	create(t, untrusted, newPod(labelled(catalog.LabelProfile, "syscall-heavy")))
-	seen := first.forget()
+	seen := first.Forget()
 	if len(seen) == 0 {
 		t.Fatal("not called")
 	}
@@ -81,26 +74,26 @@ func TestWhatTheWebhookSees(t *testing.T) {
 // without it.
 func TestLaterWebhook(t *testing.T) {
 	for name, test := range map[string]struct {
-		patch    func(*corev1.Pod) []patchOperation
+		patch    func(*corev1.Pod) []stack.PatchOperation
 		want     string // of /validate-pod
 		backstop string // of the backstop; "" where it leaves it to the webhook
 	}{
-		"class": {func(p *corev1.Pod) []patchOperation {
-			ops := []patchOperation{{Op: "add", Path: "/spec/runtimeClassName", Value: "crun"}, {Op: "add", Path: "/spec/nodeSelector", Value: map[string]string{}}}
+		"class": {func(p *corev1.Pod) []stack.PatchOperation {
+			ops := []stack.PatchOperation{{Op: "add", Path: "/spec/runtimeClassName", Value: "crun"}, {Op: "add", Path: "/spec/nodeSelector", Value: map[string]string{}}}
 			if p.Spec.Overhead != nil {
-				ops = append(ops, patchOperation{Op: "remove", Path: "/spec/overhead"})
+				ops = append(ops, stack.PatchOperation{Op: "remove", Path: "/spec/overhead"})
 			}
 			return ops
 		}, `spec.runtimeClassName is "crun"`, "names crun"},
-		"selector": {func(*corev1.Pod) []patchOperation {
-			return []patchOperation{{Op: "add", Path: "/spec/nodeSelector", Value: map[string]string{}}}
+		"selector": {func(*corev1.Pod) []stack.PatchOperation {
+			return []stack.PatchOperation{{Op: "add", Path: "/spec/nodeSelector", Value: map[string]string{}}}
 		}, "spec.nodeSelector lacks example.com/pool=gvisor", ""},
 		// At first something that ours mends, so that this one has the last word.
-		"host network": {func(p *corev1.Pod) []patchOperation {
+		"host network": {func(p *corev1.Pod) []stack.PatchOperation {
 			if _, again := p.Annotations["example.com/called"]; again {
-				return []patchOperation{{Op: "add", Path: "/spec/hostNetwork", Value: true}}
+				return []stack.PatchOperation{{Op: "add", Path: "/spec/hostNetwork", Value: true}}
 			}
-			return []patchOperation{
+			return []stack.PatchOperation{
 				{Op: "add", Path: "/metadata/annotations/example.com~1called", Value: "once"},
 				{Op: "add", Path: "/spec/nodeSelector", Value: map[string]string{}},
 			}
@@ -109,9 +102,9 @@ func TestLaterWebhook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			untrusted := newNamespace(t, "trust=untrusted")
 			last := newMeddler(t, "zz-last", untrusted, test.patch)
-			last.forget()
+			last.Forget()
 			_, err := try(t, untrusted, newPod())
-			if len(last.forget()) == 0 {
+			if len(last.Forget()) == 0 {
 				t.Fatal("the other webhook is not called")
 			}
 			if test.backstop == "" {
@@ -166,98 +159,25 @@ func withoutBackstop(t *testing.T) {
 	})
 }
 
-// meddler is somebody else's mutating webhook, called for the pods of one namespace.
-type meddler struct {
-	mu   sync.Mutex
-	seen []corev1.Pod // as they arrived
-}
-
-type patchOperation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-// newMeddler registers a webhook that answers each pod with a patch, each time that it is
-// called. Configurations are called in the order of their names. It returns when the API
-// server calls it.
-func newMeddler(t *testing.T, name, namespace string, patch func(*corev1.Pod) []patchOperation) *meddler {
+// newMeddler registers a webhook of somebody else, which is called anew when another one
+// changes the pod. It returns when the API server calls it.
+func newMeddler(t *testing.T, name, namespace string, patch func(*corev1.Pod) []stack.PatchOperation) *stack.Meddler {
 	t.Helper()
-	m := &meddler{}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var review admissionv1.AdmissionReview
-		var pod corev1.Pod
-		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
+	m, err := shared.NewMeddler(t.Context(), name+"-"+namespace, namespace, admissionregistrationv1.IfNeededReinvocationPolicy, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Stop(context.Background()); err != nil {
+			t.Error(err)
 		}
-		if err := json.Unmarshal(review.Request.Object.Raw, &pod); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		m.mu.Lock()
-		m.seen = append(m.seen, pod)
-		m.mu.Unlock()
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		review.Request = nil
-		if ops := patch(&pod); len(ops) > 0 {
-			raw, err := json.Marshal(ops)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			review.Response.Patch, review.Response.PatchType = raw, ptr.To(admissionv1.PatchTypeJSONPatch)
-		}
-		_ = json.NewEncoder(w).Encode(review) // the API server says what it missed
-	}))
-	t.Cleanup(server.Close)
-	register(t, name+"-"+namespace, namespace, server)
+	})
 	eventually(t, func() error {
 		_, _ = try(t, namespace, newPod()) // refused or not
-		if len(m.forget()) == 0 {
+		if len(m.Forget()) == 0 {
 			return fmt.Errorf("the API server does not call the other webhook")
 		}
 		return nil
 	})
 	return m
-}
-
-// forget returns the pods that arrived since it was called last.
-func (m *meddler) forget() []corev1.Pod {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	seen := m.seen
-	m.seen = nil
-	return seen
-}
-
-func register(t *testing.T, name, namespace string, server *httptest.Server) {
-	t.Helper()
-	configurations := clients.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	_, err := configurations.Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:                    "pods.example.com",
-			AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-			},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-			}},
-			NamespaceSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			ReinvocationPolicy: ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
-			SideEffects:        ptr.To(admissionregistrationv1.SideEffectClassNone),
-			FailurePolicy:      ptr.To(admissionregistrationv1.Fail),
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := configurations.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-			t.Errorf("delete webhook configuration: %v", err)
-		}
-	})
 }

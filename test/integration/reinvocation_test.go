@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+
+	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
 )
 
 const (
@@ -17,22 +19,22 @@ const (
 	ifNeeded = admissionregistrationv1.IfNeededReinvocationPolicy
 )
 
-func addAnnotation(p *corev1.Pod) []patchOperation {
+func addAnnotation(p *corev1.Pod) []stack.PatchOperation {
 	if p.Annotations == nil {
-		return []patchOperation{{"add", "/metadata/annotations", map[string]string{"example.com/seen": "yes"}}}
+		return []stack.PatchOperation{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{"example.com/seen": "yes"}}}
 	}
-	return []patchOperation{{"add", "/metadata/annotations/example.com~1seen", "yes"}}
+	return []stack.PatchOperation{{Op: "add", Path: "/metadata/annotations/example.com~1seen", Value: "yes"}}
 }
 
 // addBlockDevice adds what gVisor cannot run.
-func addBlockDevice(p *corev1.Pod) []patchOperation {
+func addBlockDevice(p *corev1.Pod) []stack.PatchOperation {
 	if len(p.Spec.Containers) > 1 {
-		return []patchOperation{}
+		return []stack.PatchOperation{}
 	}
 	other := newPod(blockDevice)
 	other.Spec.Containers[0].Name = "sidecar"
 	volumes := append(append([]corev1.Volume{}, p.Spec.Volumes...), other.Spec.Volumes...)
-	return []patchOperation{{"add", "/spec/volumes", volumes}, {"add", "/spec/containers/-", other.Spec.Containers[0]}}
+	return []stack.PatchOperation{{Op: "add", Path: "/spec/volumes", Value: volumes}, {Op: "add", Path: "/spec/containers/-", Value: other.Spec.Containers[0]}}
 }
 
 // The second call finds its own output, with another's annotation: nothing to do. A
@@ -53,14 +55,14 @@ func TestSecondRoundAfterAHarmlessChange(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m.forget()
+			m.Forget()
 			pod := n.in(t).admitted(newPod(test.traits...))
 			wantPlacement(t, pod, test.want)
 			if pod.Annotations["example.com/seen"] != "yes" {
 				t.Error("the other webhook's annotation is missing")
 			}
 			// The other webhook came second: it saw our answer.
-			seen := m.forget()
+			seen := m.Forget()
 			if len(seen) != 1 || classOf(&seen[0]) != test.want {
 				t.Errorf("the other webhook saw %d pods, the first with class %q; want 1 with %q", len(seen), classOf(&seen[0]), test.want)
 			}
@@ -92,8 +94,8 @@ func TestAnswerThatChangesInTheSecondRoundIsComplete(t *testing.T) {
 func TestDenialInTheSecondRound(t *testing.T) {
 	t.Parallel()
 	n := untrusted(t)
-	newMeddler(t, n, once, func(*corev1.Pod) []patchOperation {
-		return []patchOperation{{"add", "/spec/hostNetwork", true}}
+	newMeddler(t, n, once, func(*corev1.Pod) []stack.PatchOperation {
+		return []stack.PatchOperation{{Op: "add", Path: "/spec/hostNetwork", Value: true}}
 	})
 	for name, traits := range map[string][]trait{"routed in the first": nil, "kept in the first": {class("gvisor")}} {
 		t.Run(name, func(t *testing.T) {
@@ -107,24 +109,26 @@ func TestDenialInTheSecondRound(t *testing.T) {
 
 func TestClassThatAnotherWebhookSetsIsNotTheLastWord(t *testing.T) {
 	t.Parallel()
-	replace := func(name string) []patchOperation { return []patchOperation{{"add", "/spec/runtimeClassName", name}} }
+	replace := func(name string) []stack.PatchOperation {
+		return []stack.PatchOperation{{Op: "add", Path: "/spec/runtimeClassName", Value: name}}
+	}
 	tests := map[string]struct {
-		patch func(*corev1.Pod) []patchOperation
+		patch func(*corev1.Pod) []stack.PatchOperation
 		want  string // "" if the API server refuses: two classes select one key
 	}{
-		"one selector key": {func(*corev1.Pod) []patchOperation { return replace("crun") }, ""},
-		"class alone":      {func(*corev1.Pod) []patchOperation { return replace("plain") }, "gvisor"},
-		"class and overhead": {func(p *corev1.Pod) []patchOperation {
+		"one selector key": {func(*corev1.Pod) []stack.PatchOperation { return replace("crun") }, ""},
+		"class alone":      {func(*corev1.Pod) []stack.PatchOperation { return replace("plain") }, "gvisor"},
+		"class and overhead": {func(p *corev1.Pod) []stack.PatchOperation {
 			if p.Spec.Overhead == nil {
 				return replace("plain")
 			}
-			return append(replace("plain"), patchOperation{Op: "remove", Path: "/spec/overhead"})
+			return append(replace("plain"), stack.PatchOperation{Op: "remove", Path: "/spec/overhead"})
 		}, "gvisor"},
-		"class taken away": {func(p *corev1.Pod) []patchOperation {
+		"class taken away": {func(p *corev1.Pod) []stack.PatchOperation {
 			if p.Spec.RuntimeClassName == nil {
-				return []patchOperation{}
+				return []stack.PatchOperation{}
 			}
-			return []patchOperation{{Op: "remove", Path: "/spec/runtimeClassName"}, {Op: "remove", Path: "/spec/overhead"}}
+			return []stack.PatchOperation{{Op: "remove", Path: "/spec/runtimeClassName"}, {Op: "remove", Path: "/spec/overhead"}}
 		}, "gvisor"},
 	}
 	for name, test := range tests {
@@ -156,13 +160,13 @@ func TestClassThatAnotherWebhookSetsLastIsRefused(t *testing.T) {
 		t.Fatal("the chart installs no validating webhook")
 	}
 	n := untrusted(t)
-	newMeddler(t, n, ifNeeded, func(p *corev1.Pod) []patchOperation {
-		ops := []patchOperation{}
+	newMeddler(t, n, ifNeeded, func(p *corev1.Pod) []stack.PatchOperation {
+		ops := []stack.PatchOperation{}
 		if classOf(p) != "plain" {
-			ops = append(ops, patchOperation{"add", "/spec/runtimeClassName", "plain"})
+			ops = append(ops, stack.PatchOperation{Op: "add", Path: "/spec/runtimeClassName", Value: "plain"})
 		}
 		if p.Spec.Overhead != nil {
-			ops = append(ops, patchOperation{Op: "remove", Path: "/spec/overhead"})
+			ops = append(ops, stack.PatchOperation{Op: "remove", Path: "/spec/overhead"})
 		}
 		return ops
 	})

@@ -29,7 +29,15 @@ func TestReplacementUnderLoadFailsNoPod(t *testing.T) {
 	old, replacement := startRouter(t, "rollout-old"), startRouter(t, "rollout-new")
 	address := newService(t, old, replacement)
 	// Beside the stack's own webhook, and before it.
-	registerWebhook(t, n, "aa-rollout-"+n.name, "https://"+address+webhook.MutatePodPath, shared.CABundle(), ifNeeded)
+	remove, err := shared.CallForPods(t.Context(), "aa-rollout-"+n.name, n.name, "https://"+address+webhook.MutatePodPath, shared.CABundle(), ifNeeded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	poll(t, func(context.Context) (bool, error) {
 		n.dryRun(newPod())
 		return decisions(t, old) > 0, nil

@@ -104,17 +104,8 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	named := len(o.Classes) > 0
-	var kube *rest.Config
-	if !o.dryRun || !named {
-		var err error
-		if kube, err = kubeConfig(o.kubeconfig, o.context); err != nil {
-			return err
-		}
-		kube.QPS, kube.Burst = 50, 100 // a client that waits for itself measures itself
-		kube.WarningHandler = rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})
-	}
 	if !named {
-		if err := o.findClasses(ctx, kube, errOut); err != nil {
+		if err := o.findClasses(ctx, errOut); err != nil {
 			return err
 		}
 	}
@@ -125,11 +116,21 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if o.dryRun {
 		return writePods(out, plan)
 	}
+	kube, err := kubeConfig(o.kubeconfig, o.context)
+	if err != nil {
+		return err
+	}
+	kube.QPS, kube.Burst = 50, 100 // a client that waits for itself measures itself
+	kube.WarningHandler = rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})
 	clients, err := kubernetes.NewForConfig(kube)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	return o.measure(ctx, &benchmark.Runner{Client: clients}, plan, named, out, errOut, write)
+	report, err := o.measure(ctx, &benchmark.Runner{Client: clients}, plan, named, errOut)
+	if report == nil {
+		return err
+	}
+	return errors.Join(err, write(out, report), o.writeSVG(report))
 }
 
 // parse reads what flags spell in their own way, and refuses namespaces that are none of
@@ -164,7 +165,11 @@ func (o *benchOptions) parse() error {
 
 // findClasses takes the cluster's classes, those that isolate least first: they are what
 // one compares with.
-func (o *benchOptions) findClasses(ctx context.Context, kube *rest.Config, errOut io.Writer) error {
+func (o *benchOptions) findClasses(ctx context.Context, errOut io.Writer) error {
+	kube, err := kubeConfig(o.kubeconfig, o.context)
+	if err != nil {
+		return err
+	}
 	cluster, _, err := informers.Read(ctx, kube)
 	if err != nil {
 		return fmt.Errorf("%w (with --class the cluster is not read)", err)
@@ -188,11 +193,12 @@ func (o *benchOptions) findClasses(ctx context.Context, kube *rest.Config, errOu
 	return nil
 }
 
-// measure carries the plan out and writes what came of it.
-func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, plan *benchmark.Plan, named bool, out, errOut io.Writer, write func(io.Writer, *benchmark.Report) error) error {
+// measure carries the plan out. What went wrong stands beside the report of the rest; there
+// is none where nothing was measured.
+func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, plan *benchmark.Plan, named bool, errOut io.Writer) (*benchmark.Report, error) {
 	others, err := runner.Others(ctx, plan)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if others > 0 {
 		fmt.Fprintf(errOut, "note: %d pods of another benchmark are in namespace %s; if none runs: kubectl delete pods --namespace %[2]s --selector %s=%s\n",
@@ -200,10 +206,10 @@ func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, pl
 	}
 	refused := runner.Check(ctx, plan)
 	if err := context.Cause(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if plan, err = o.without(refused, plan, named); err != nil {
-		return err
+		return nil, err
 	}
 	for _, class := range slices.Sorted(maps.Keys(refused)) {
 		fmt.Fprintf(errOut, "note: runtime class %s is not measured: %v\n", class, refused[class])
@@ -216,17 +222,17 @@ func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, pl
 	results, err := runner.Run(ctx, plan)
 	bar.done()
 	if results == nil {
-		return err
+		return nil, err
 	}
 	report := benchmark.NewReport(plan, results, refused)
 	for _, note := range report.Notes() {
 		fmt.Fprintf(errOut, "note: %s\n", note)
 	}
-	errs := []error{err, write(out, report), o.writeSVG(report)}
+	errs := []error{err}
 	for _, class := range slices.Sorted(maps.Keys(results.GivenUp)) {
 		errs = append(errs, fmt.Errorf("runtime class %s: %w", class, results.GivenUp[class]))
 	}
-	return errors.Join(errs...)
+	return report, errors.Join(errs...)
 }
 
 // without plans anew for the classes whose pods are admitted as they are.

@@ -38,6 +38,7 @@ var arrows = []struct {
 	{"./survey", []string{"./certs", "./cmd", "./backstop", "./registration"}},
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./backstop", []string{"./webhook", "./certs", "./cmd", "./catalog/informers"}},
+	{"./benchmark", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./registration", "./backstop", "./cmd"}},
 	{"./test/controlplane", []string{"./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 }
 

@@ -35,7 +35,7 @@ type node struct {
 	names     []string
 }
 
-func newNode(t *testing.T, ctx context.Context, steps func(*corev1.Pod) []step) *node {
+func newNode(ctx context.Context, t *testing.T, steps func(*corev1.Pod) []step) *node {
 	t.Helper()
 	n := &node{Clientset: fake.NewClientset(), steps: steps}
 	n.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -83,6 +83,21 @@ func (n *node) run(ctx context.Context, pod *corev1.Pod) {
 			return // it is deleted
 		}
 	}
+}
+
+// refuseFirstDeletion makes the API server refuse to delete a pod until it is asked again,
+// and returns whose deletion was refused.
+func (n *node) refuseFirstDeletion() map[string]bool {
+	refused := map[string]bool{}
+	n.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		name := action.(clienttesting.DeleteAction).GetName()
+		first := !refused[name]
+		refused[name] = true
+		return first, nil, errors.New("later")
+	})
+	return refused
 }
 
 func (n *node) count(by int, name string) {
@@ -138,7 +153,8 @@ func well(pod *corev1.Pod) []step {
 	return []step{
 		{0, isWaiting("ContainerCreating", "")},
 		{by * 500 * time.Millisecond, isRunning()},
-		{by * 2 * time.Second, hasEnded(0, message)},
+		{by * time.Second, isRunning()}, // again: it is ready, say
+		{by * time.Second, hasEnded(0, message)},
 	}
 }
 
@@ -147,7 +163,7 @@ func TestRunMeasures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		n := newNode(t, ctx, well)
+		n := newNode(ctx, t, well)
 		o := valid()
 		o.Pods, o.Runs, o.Parallel = 4, 2, 3
 		p := planOf(t, o)
@@ -204,7 +220,7 @@ func TestRunSaysWhyPodsFail(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				n := newNode(t, ctx, func(pod *corev1.Pod) []step {
+				n := newNode(ctx, t, func(pod *corev1.Pod) []step {
 					if *pod.Spec.RuntimeClassName == "fast" {
 						return well(pod)
 					}
@@ -250,7 +266,7 @@ func TestRunGivesUp(t *testing.T) {
 		defer cancel()
 		seen := 0
 		var mu sync.Mutex
-		n := newNode(t, ctx, func(pod *corev1.Pod) []step {
+		n := newNode(ctx, t, func(pod *corev1.Pod) []step {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen++; seen > 2 && seen != 4 {
@@ -277,7 +293,7 @@ func TestRunDoesNotMeasureAnotherClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		n := newNode(t, ctx, well)
+		n := newNode(ctx, t, well)
 		n.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			if pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod); *pod.Spec.RuntimeClassName == "fast" {
 				pod.Spec.RuntimeClassName = ptr.To("slow")
@@ -314,11 +330,12 @@ func TestRunInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		n := newNode(t, ctx, well)
+		n := newNode(ctx, t, well)
 		stranger := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: "bench", Labels: map[string]string{ManagedByLabel: ManagedBy}}}
 		if _, err := n.CoreV1().Pods("bench").Create(ctx, stranger, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
+		n.refuseFirstDeletion()
 		runner := &Runner{Client: n}
 		if others, err := runner.Others(ctx, planOf(t, valid())); others != 1 || err != nil {
 			t.Errorf("%d pods of others, %v", others, err)
@@ -327,7 +344,7 @@ func TestRunInterrupted(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { interrupt(errors.New("interrupt signal received")) })
 		began := time.Now()
 		results, err := runner.Run(interrupted, planOf(t, valid()))
-		if results != nil || err == nil || !strings.Contains(err.Error(), "interrupted after ") || !strings.Contains(err.Error(), "interrupt signal received") {
+		if results != nil || err == nil || !strings.Contains(err.Error(), "interrupted after ") || !strings.HasSuffix(err.Error(), "interrupt signal received") {
 			t.Errorf("%v %v", results, err)
 		}
 		if took := time.Since(began); took > 4*time.Second {
@@ -335,6 +352,24 @@ func TestRunInterrupted(t *testing.T) {
 		}
 		if left := n.left(t); len(left) != 1 || left[0].Name != "stranger" {
 			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// A pod whose deletion failed is deleted in the end.
+func TestSweepMakesUpForADeletion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := newNode(ctx, t, well)
+		refused := n.refuseFirstDeletion()
+		p := planOf(t, valid())
+		if results, err := (&Runner{Client: n}).Run(ctx, p); err != nil || len(results.Measurements) != p.Total() {
+			t.Errorf("%v %v", results, err)
+		}
+		if left := n.left(t); len(refused) != p.Total() || len(left) > 0 {
+			t.Errorf("%d deletions refused, left: %v", len(refused), left)
 		}
 	})
 }
@@ -354,7 +389,7 @@ func TestSweepNamesWhatIsLeft(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				n := newNode(t, ctx, well)
+				n := newNode(ctx, t, well)
 				var ended sync.Once
 				refusing := false
 				n.PrependReactor(test.verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -383,7 +418,7 @@ func TestRunWithoutRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		n := newNode(t, ctx, well)
+		n := newNode(ctx, t, well)
 		for _, verb := range []string{"list", "watch"} {
 			n.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("deny " + verb) })
 		}

@@ -24,8 +24,8 @@ func (r *Runner) sweep(ctx context.Context, p *Plan) error {
 	refused := map[string]error{}
 	var listed error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, sweepTimeout, true, func(ctx context.Context) (bool, error) {
-		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: p.Selector()})
-		if listed = err; err != nil {
+		var list *corev1.PodList
+		if list, listed = pods.List(ctx, metav1.ListOptions{LabelSelector: p.Selector()}); listed != nil {
 			return false, nil // it is tried again, and told in the end
 		}
 		left = list.Items

@@ -219,7 +219,9 @@ func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, pl
 	bar.size = int64(plan.Total())
 	bar.at(0)
 	runner.Progress = func(done int) { bar.at(int64(done)) }
+	heard := context.AfterFunc(ctx, func() { fmt.Fprintln(errOut, "\ninterrupted: deleting the pods") })
 	results, err := runner.Run(ctx, plan)
+	heard()
 	bar.done()
 	if results == nil {
 		return nil, err

@@ -19,7 +19,7 @@ var chartText string
 // The measures of the chart, in its own units.
 const (
 	chartBar    = 360 // what the longest time of a measure gets
-	chartLabel  = 260 // for the figures
+	chartLabel  = 290 // for the figures
 	chartRow    = 22
 	chartLetter = 7.5 // wider than most
 	chartMargin = 16

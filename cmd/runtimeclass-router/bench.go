@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/runtimeclass-router/runtimeclass-router/benchmark"
-	"github.com/runtimeclass-router/runtimeclass-router/catalog"
-	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
 )
 
 type benchOptions struct {
@@ -163,36 +159,6 @@ func (o *benchOptions) parse() error {
 	return errors.Join(errs...)
 }
 
-// findClasses takes the cluster's classes, those that isolate least first: they are what
-// one compares with.
-func (o *benchOptions) findClasses(ctx context.Context, errOut io.Writer) error {
-	kube, err := kubeConfig(o.kubeconfig, o.context)
-	if err != nil {
-		return err
-	}
-	cluster, _, err := informers.Read(ctx, kube)
-	if err != nil {
-		return fmt.Errorf("%w (with --class the cluster is not read)", err)
-	}
-	classes := slices.Clone(cluster.RuntimeClasses)
-	rank := func(c *catalog.RuntimeClass) int { return max(0, slices.Index(catalog.Isolations(), c.Isolation)) }
-	slices.SortStableFunc(classes, func(a, b catalog.RuntimeClass) int { return cmp.Compare(rank(&a), rank(&b)) })
-	for _, class := range classes {
-		if !class.PoolReady {
-			fmt.Fprintf(errOut, "note: runtime class %s has no ready node: not measured\n", class.Name)
-			continue
-		}
-		if !class.Everywhere {
-			fmt.Fprintf(errOut, "note: runtime class %s selects no nodes, and some lack its handler: pods that are bound there fail\n", class.Name)
-		}
-		o.Classes = append(o.Classes, class.Name)
-	}
-	if len(o.Classes) == 0 {
-		return errors.New("no runtime class of this cluster has a ready node")
-	}
-	return nil
-}
-
 // measure carries the plan out. What went wrong stands beside the report of the rest; there
 // is none where nothing was measured.
 func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, plan *benchmark.Plan, named bool, errOut io.Writer) (*benchmark.Report, error) {
@@ -237,23 +203,6 @@ func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, pl
 	return report, errors.Join(errs...)
 }
 
-// without plans anew for the classes whose pods are admitted as they are.
-func (o *benchOptions) without(refused map[string]error, plan *benchmark.Plan, named bool) (*benchmark.Plan, error) {
-	if len(refused) == 0 {
-		return plan, nil
-	}
-	options := plan.Options
-	options.Classes = slices.DeleteFunc(slices.Clone(plan.Classes), func(class string) bool { return refused[class] != nil })
-	if named || len(options.Classes) == 0 {
-		var errs []error
-		for _, class := range slices.Sorted(maps.Keys(refused)) {
-			errs = append(errs, fmt.Errorf("runtime class %s: %w", class, refused[class]))
-		}
-		return nil, errors.Join(errs...)
-	}
-	return benchmark.NewPlan(plan.Run, options)
-}
-
 func (o *benchOptions) writeSVG(report *benchmark.Report) error {
 	if o.svg == "" {
 		return nil
@@ -263,21 +212,4 @@ func (o *benchOptions) writeSVG(report *benchmark.Report) error {
 		return fmt.Errorf("--svg: %w", err)
 	}
 	return errors.Join(report.WriteSVG(file), file.Close())
-}
-
-// writePods prints one of each kind of pod, which differ by name only.
-func writePods(out io.Writer, plan *benchmark.Plan) error {
-	samples, counts := plan.Distinct()
-	fmt.Fprintf(out, "# %d pods in all, at most %d at once\n", plan.Total(), plan.Parallel)
-	for i := range samples {
-		s := &samples[i]
-		raw, err := yaml.Marshal(plan.Pod(s))
-		if err != nil {
-			return fmt.Errorf("encode pod %s: %w", s.Pod, err)
-		}
-		if _, err := fmt.Fprintf(out, "---\n# %s, %s: %d of these\n%s", s.Class, s.Workload.Name, counts[s.Pod], raw); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"sigs.k8s.io/yaml"
 
 	"github.com/runtimeclass-router/runtimeclass-router/benchmark"
 )
@@ -52,4 +53,21 @@ func writeBenchJSON(out io.Writer, r *benchmark.Report) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(r)
+}
+
+// writePods prints one of each kind of pod, which differ by name only.
+func writePods(out io.Writer, plan *benchmark.Plan) error {
+	samples, counts := plan.Distinct()
+	fmt.Fprintf(out, "# %d pods in all, at most %d at once\n", plan.Total(), plan.Parallel)
+	for i := range samples {
+		s := &samples[i]
+		raw, err := yaml.Marshal(plan.Pod(s))
+		if err != nil {
+			return fmt.Errorf("encode pod %s: %w", s.Pod, err)
+		}
+		if _, err := fmt.Fprintf(out, "---\n# %s, %s: %d of these\n%s", s.Class, s.Workload.Name, counts[s.Pod], raw); err != nil {
+			return err
+		}
+	}
+	return nil
 }

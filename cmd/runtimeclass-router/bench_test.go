@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -100,6 +102,50 @@ func TestBenchRefuses(t *testing.T) {
 		out, _, err := run(t, "", append([]string{"bench"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), want) || out != "" {
 			t.Errorf("%s: %v\n%s\nwant %s", args, err, out, want)
+		}
+	}
+}
+
+// A class that is replaced ends a benchmark that names it, and is left out of one that
+// takes the cluster's.
+func TestBenchWithoutAClass(t *testing.T) {
+	t.Parallel()
+	o := &benchOptions{requests: map[string]string{"cpu": "1", "memory": "1Gi"}, pullPolicy: "Never"}
+	o.Namespace, o.Classes, o.Image = "bench", []string{"crun", "gvisor"}, "busybox"
+	o.Pods, o.Parallel, o.MaxPods, o.Timeout, o.limits = 2, 1, 4, time.Minute, o.requests
+	if err := o.parse(); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := benchmark.NewPlan("run", o.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := map[string]error{"crun": &benchmark.ReplacedError{Asked: "crun", Got: "gvisor"}}
+	both := map[string]error{"crun": errors.New("no"), "gvisor": errors.New("nor this")}
+	for _, test := range []struct {
+		name    string
+		refused map[string]error
+		named   bool
+		classes []string
+		err     string
+	}{
+		{"none, named", nil, true, []string{"crun", "gvisor"}, ""},
+		{"one, named", one, true, nil, "runtime class crun: a pod that asks for runtime class crun is admitted with gvisor: measure in a namespace that may run it"},
+		{"one of the cluster's", one, false, []string{"gvisor"}, ""},
+		{"all of the cluster's", both, false, nil, "runtime class crun: no\nruntime class gvisor: nor this"},
+	} {
+		left, err := o.without(test.refused, plan, test.named)
+		if test.err != "" {
+			if left != nil || err == nil || err.Error() != test.err {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		if diff := cmp.Diff(test.classes, left.Classes); diff != "" || left.Total() != 2*len(test.classes) {
+			t.Errorf("%s: %d pods (-want +got)\n%s", test.name, left.Total(), diff)
 		}
 	}
 }

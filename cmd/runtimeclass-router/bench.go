@@ -182,9 +182,9 @@ func (o *benchOptions) measure(ctx context.Context, runner *benchmark.Runner, pl
 	}
 	fmt.Fprintf(errOut, "%d pods in namespace %s, at most %d at once\n", plan.Total(), plan.Namespace, plan.Parallel)
 	bar := newProgress(errOut)
-	bar.size = int64(plan.Total())
-	bar.at(0)
-	runner.Progress = func(done int) { bar.at(int64(done)) }
+	bar.Size(int64(plan.Total()))
+	bar.At(0)
+	runner.Progress = func(done int) { bar.At(int64(done)) }
 	heard := context.AfterFunc(ctx, func() { fmt.Fprintln(errOut, "\ninterrupted: deleting the pods") })
 	results, err := runner.Run(ctx, plan)
 	heard()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -331,11 +332,11 @@ func TestRunInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		n := newNode(ctx, t, well)
+		n.refuseFirstDeletion()
 		stranger := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: "bench", Labels: map[string]string{ManagedByLabel: ManagedBy}}}
 		if _, err := n.CoreV1().Pods("bench").Create(ctx, stranger, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		n.refuseFirstDeletion()
 		runner := &Runner{Client: n}
 		if others, err := runner.Others(ctx, planOf(t, valid())); others != 1 || err != nil {
 			t.Errorf("%d pods of others, %v", others, err)
@@ -391,11 +392,11 @@ func TestSweepNamesWhatIsLeft(t *testing.T) {
 				defer cancel()
 				n := newNode(ctx, t, well)
 				var ended sync.Once
-				refusing := false
+				var refusing atomic.Bool
 				n.PrependReactor(test.verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-					return refusing, nil, errors.New("deny")
+					return refusing.Load(), nil, errors.New("deny")
 				})
-				runner := &Runner{Client: n, Progress: func(int) { ended.Do(func() { refusing = true }) }}
+				runner := &Runner{Client: n, Progress: func(int) { ended.Do(func() { refusing.Store(true) }) }}
 				o := valid()
 				o.Classes, o.Warmup, o.Pods, o.Runs, o.Parallel = []string{"fast"}, 0, 2, 0, 1
 				results, err := runner.Run(ctx, planOf(t, o))

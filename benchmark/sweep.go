@@ -25,10 +25,9 @@ func (r *Runner) sweep(ctx context.Context, p *Plan) error {
 	var listed error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, sweepTimeout, true, func(ctx context.Context) (bool, error) {
 		var list *corev1.PodList
-		if list, listed = pods.List(ctx, metav1.ListOptions{LabelSelector: p.Selector()}); listed != nil {
-			return false, nil // it is tried again, and told in the end
+		if list, listed = pods.List(ctx, metav1.ListOptions{LabelSelector: p.Selector()}); listed == nil {
+			left = list.Items
 		}
-		left = list.Items
 		for i := range left {
 			if name := left[i].Name; left[i].DeletionTimestamp == nil {
 				if refused[name] = pods.Delete(ctx, name, metav1.DeleteOptions{}); apierrors.IsNotFound(refused[name]) {
@@ -36,7 +35,7 @@ func (r *Runner) sweep(ctx context.Context, p *Plan) error {
 				}
 			}
 		}
-		return len(left) == 0, nil
+		return listed == nil && len(left) == 0, nil
 	})
 	if err == nil {
 		return nil

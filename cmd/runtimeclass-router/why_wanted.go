@@ -101,8 +101,13 @@ func (w *wanted) of(ctx context.Context, client kubernetes.Interface, namespace 
 		return nil, errors.New("name a pod, or a workload as KIND/NAME")
 	}
 	resource := w.kind.names[len(w.kind.names)-1]
-	raw, err := w.kind.client(client).Get().Namespace(namespace).Resource(resource).Name(w.name).
-		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	result := w.kind.client(client).Get().Namespace(namespace).Resource(resource).Name(w.name).
+		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	err := result.Error() // which says why, as that of Raw does not
+	var raw []byte
+	if err == nil {
+		raw, err = result.Raw()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("get %s %s in namespace %s: %w", resource, w.name, namespace, err)
 	}

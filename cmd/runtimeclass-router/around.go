@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -135,6 +136,23 @@ func available(classes []*nodev1.RuntimeClass) []*nodev1.RuntimeClass {
 		copies = append(copies, class)
 	}
 	return copies
+}
+
+// layered are the Namespaces, RuntimeClasses and Nodes of --cluster, and of the manifests
+// beside the pods: of a kind that --cluster has, no others, but namespaces by name, of which
+// those that are about to be applied win.
+func layered(cluster, beside *catalog.Manifests) *catalog.Manifests {
+	has := map[string]bool{}
+	for _, d := range cluster.Documents {
+		has[d.GVK.Kind] = d.GVK.Kind != "Namespace"
+	}
+	all := &catalog.Manifests{Documents: slices.Clone(cluster.Documents)}
+	for _, d := range beside.Documents {
+		if !has[d.GVK.Kind] {
+			all.Documents = append(all.Documents, d)
+		}
+	}
+	return all
 }
 
 func objectsOf[T any](m *catalog.Manifests) []T {

@@ -52,6 +52,6 @@ stay on crun.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newWhyCommand(), newPolicyCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newWhyCommand(), newDoctorCommand(), newPolicyCommand(), newVersionCommand())
 	return root
 }

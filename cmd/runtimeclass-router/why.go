@@ -99,7 +99,7 @@ func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out i
 		if err != nil {
 			return err
 		}
-		files.Documents = append(slices.Clone(manifests.Documents), files.Documents...)
+		files = layered(files, manifests)
 		document, err = w.among(manifests, o.namespace)
 		if err != nil {
 			return err

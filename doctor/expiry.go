@@ -19,10 +19,18 @@ const (
 )
 
 var expiryChecks = []Check{
-	{"policy", []Need{needSettings, needPolicy}, "the policy of the release was read, and loads", func(context.Context, *Cluster) ([]Finding, error) { return nil, nil }},
+	{"policy", []Need{needSettings}, "the policy of the release was read, and loads", faultyPolicy},
 	{"exceptions", []Need{needSettings}, "no exception has expired, or does soon", exceptions},
 	{"ca-bundle", []Need{needWebhooks}, "the API server is given a CA that is valid for a while", caBundles},
 	{"certificate", []Need{needSecret}, "the webhook's certificate is valid for a while", certificate},
+}
+
+// faultyPolicy: the one before stays in force, and a replica that starts has none.
+func faultyPolicy(_ context.Context, c *Cluster) ([]Finding, error) {
+	if fault, ok := c.lacks[needPolicy]; ok {
+		return []Finding{{Severity: Error, Message: fault.message, Next: fault.next}}, nil
+	}
+	return nil, nil
 }
 
 func exceptions(_ context.Context, c *Cluster) ([]Finding, error) {

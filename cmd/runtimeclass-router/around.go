@@ -51,7 +51,7 @@ func (a *around) lookNamespace(ctx context.Context, client kubernetes.Interface,
 		if !unreadable(err) {
 			return fmt.Errorf("get namespace %s: %w", name, err)
 		}
-		missing = fmt.Sprintf("could not be read (it takes: get namespaces/%s)", name)
+		missing = lacking(err, "get namespaces/"+name)
 	}
 	a.assume("namespace %s %s: it counts as without labels; give it as --cluster FILE", name, missing)
 	return nil
@@ -78,7 +78,7 @@ func (a *around) lookCatalog(ctx context.Context, client kubernetes.Interface, f
 		case err == nil:
 			a.read = append(a.read, "RuntimeClasses: of the cluster")
 		case unreadable(err):
-			return a.example("RuntimeClasses could not be read (it takes: list runtimeclasses.node.k8s.io)")
+			return a.example("RuntimeClasses " + lacking(err, "list runtimeclasses.node.k8s.io"))
 		default:
 			return fmt.Errorf("list runtime classes: %w", err)
 		}
@@ -91,8 +91,8 @@ func (a *around) lookCatalog(ctx context.Context, client kubernetes.Interface, f
 			a.read = append(a.read, "nodes: of the cluster")
 			nodes = pointersTo(list.Items)
 		case unreadable(err):
-			a.assume("nodes could not be read (it takes: list nodes): every RuntimeClass counts as having a ready node, " +
-				"and none as supporting user namespaces or recursive read-only mounts; give them as --cluster FILE")
+			a.assume("nodes %s: every RuntimeClass counts as having a ready node, and none as supporting user namespaces or "+
+				"recursive read-only mounts; give them as --cluster FILE", lacking(err, "list nodes"))
 			classes = available(classes)
 		default:
 			return fmt.Errorf("list nodes: %w", err)

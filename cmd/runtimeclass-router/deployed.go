@@ -92,6 +92,9 @@ func (o *releaseOptions) deployed(ctx context.Context, client kubernetes.Interfa
 		return nil, fmt.Errorf("configmap %s/%s: %w", o.namespace, o.configMap(), err)
 	}
 	a := &answering{config: c, source: &policies.Source{}, said: fmt.Sprintf("that of release %s in namespace %s", o.name, o.namespace)}
+	if c.Policies.Directory != "" {
+		a.notes = append(a.notes, "the directory of policies.directory is the product's and is not read here: give what is in it as --policy and --config")
+	}
 	if c.Policies.Bundle.URL != "" {
 		a.notes = append(a.notes, "the bundle of the release is not fetched here: give what is in it as --policy and --config")
 	}
@@ -128,6 +131,14 @@ func policyConfigMaps(ctx context.Context, client kubernetes.Interface, namespac
 		maps.Copy(modules, files)
 	}
 	return modules, nil
+}
+
+// lacking says why something was not read: for want of a right, or since it is not there.
+func lacking(err error, right string) string {
+	if apierrors.IsNotFound(err) {
+		return "is not there"
+	}
+	return "could not be read (it takes: " + right + ")"
 }
 
 // unreadable reports whether an error says that an object may not be read, or is not there.

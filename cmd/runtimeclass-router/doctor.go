@@ -181,8 +181,8 @@ func (o *doctorOptions) hold(ctx context.Context, client kubernetes.Interface, c
 	if client != nil && !given {
 		var err error
 		if a, err = o.release.deployed(ctx, client); err != nil {
-			needs := fmt.Sprintf("needs get configmaps/%s and list configmaps in namespace %s, or --config and --policy: the shipped policy is asked in place of the release's (%v)", o.release.configMap(), o.release.namespace, err)
-			cluster.Unsettled(needs, fmt.Sprintf("kubectl auth can-i get configmaps/%s --namespace %s", o.release.configMap(), o.release.namespace))
+			cluster.Unsettled(fmt.Sprintf("needs get configmaps/%s and list configmaps in namespace %s, or --config and --policy: the shipped policy is asked in place of the release's (%v)",
+				o.release.configMap(), o.release.namespace, err), fmt.Sprintf("kubectl get configmap %s --namespace %s", o.release.configMap(), o.release.namespace))
 			a = nil
 		}
 	}

@@ -296,8 +296,8 @@ func (p *patient) faults(t *testing.T) {
 			want: map[string]string{"warning exceptions exception/agent": "expired on"}, mend: func(t *testing.T) { p.except(t, 365) }},
 		{name: "an exception that ends", by: func(t *testing.T) { p.except(t, 10) }, code: 2,
 			want: map[string]string{"warning exceptions exception/agent": "ends on"}, mend: func(t *testing.T) { p.except(t, 365) }},
-		{name: "a policy that does not load", plant: "kubectl create --filename testdata/doctor/policy.yaml", code: 2,
-			want: map[string]string{"unknown policy": "does not: broken/custom.rego:2", "unknown denied": "needs a policy that loads", "unknown namespaces": "", "unknown floors": ""},
+		{name: "a policy that does not load", plant: "kubectl create --filename testdata/doctor/policy.yaml", code: 3,
+			want: map[string]string{"error policy": "does not: broken/custom.rego:2", "unknown denied": "needs a policy that loads", "unknown namespaces": "", "unknown floors": ""},
 			mend: func(t *testing.T) { p.must(t, "kubectl delete --filename testdata/doctor/policy.yaml") }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {

@@ -215,8 +215,8 @@ func (o *whyOptions) exemptFrom(ctx context.Context, client kubernetes.Interface
 	if err != nil && !unreadable(err) {
 		return nil, fmt.Errorf("get mutatingwebhookconfiguration %s: %w", o.release.name, err)
 	}
-	around.assume("which namespaces are exempt could not be read (it takes: get mutatingwebhookconfigurations/%s): "+
-		"%s are taken to be, as shipped; name others with --exempt-namespaces", o.release.name, strings.Join(exemptNamespaces(), ", "))
+	around.assume("the webhook configuration of release %s %s: namespaces %s are taken to be exempt, as shipped; name others with --exempt-namespaces", o.release.name,
+		lacking(err, "get mutatingwebhookconfigurations/"+o.release.name), strings.Join(exemptNamespaces(), ", "))
 	return exemptNamespaces(), nil
 }
 
@@ -231,8 +231,8 @@ func (o *whyOptions) side(ctx context.Context, client kubernetes.Interface, arou
 			return nil, err
 		}
 		if err != nil {
-			around.assume("the policy of the release could not be read (it takes: get configmaps/%s and list configmaps in namespace %s): "+
-				"the shipped one answers in its place; name that of your admins with --policy and --config", o.release.configMap(), o.release.namespace)
+			around.assume("the policy of release %s %s: the shipped one answers in its place; name that of your admins with --policy and --config", o.release.name,
+				lacking(err, fmt.Sprintf("get configmaps/%s and list configmaps in namespace %s", o.release.configMap(), o.release.namespace)))
 		}
 	}
 	if a == nil {

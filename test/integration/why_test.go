@@ -49,8 +49,8 @@ func TestWhyWithARoleInOneNamespace(t *testing.T) {
 	unread := map[string]string{
 		"namespace":      "namespace " + n.name + " could not be read (it takes: get namespaces/" + n.name + "): it counts as without labels",
 		"RuntimeClasses": "RuntimeClasses could not be read (it takes: list runtimeclasses.node.k8s.io): an example cluster stands in",
-		"policy":         "the policy of the release could not be read (it takes: get configmaps/runtimeclass-router-config",
-		"exemptions":     "which namespaces are exempt could not be read",
+		"policy":         "the policy of release runtimeclass-router could not be read (it takes: get configmaps/runtimeclass-router-config",
+		"exemptions":     "the webhook configuration of release runtimeclass-router could not be read",
 	}
 	expect := func(out string, assumed ...string) {
 		t.Helper()

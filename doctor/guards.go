@@ -121,19 +121,19 @@ func exempt(_ context.Context, c *Cluster) ([]Finding, error) {
 	var found []Finding
 	all := map[string]bool{}
 	for _, h := range c.deciding() {
-		names, others := registration.Exempt(h.selector)
-		for _, name := range names {
+		selection := registration.Select(h.selector)
+		for _, name := range selection.Exempt {
 			all[name] = true
 		}
 		for _, name := range []string{metav1.NamespaceSystem, "kube-node-lease", c.Release.Namespace} {
-			if !slices.Contains(names, name) {
+			if !slices.Contains(selection.Exempt, name) {
 				found = append(found, Finding{
 					Severity: Error, Object: h.object,
 					Message: fmt.Sprintf("%s does not leave namespace %s out: what the webhook depends on waits for the webhook", h.name, name), Next: c.restore(),
 				})
 			}
 		}
-		if others {
+		if selection.Others {
 			found = append(found, Finding{
 				Severity: Error, Object: h.object,
 				Message: h.name + " selects namespaces by labels other than their name, which whoever may label one can set", Next: c.restore(),

@@ -50,9 +50,9 @@ func (c *Cluster) scan(ctx context.Context) (*scan, error) {
 		return c.scanned, nil
 	}
 	s := &scan{refused: map[owned]*refusal{}, pods: map[string]int{}}
-	exempt := c.exemptions()
+	selection := c.selection()
 	err := survey.Each(ctx, c.items(), func(ctx context.Context, position int, document *catalog.Document) error {
-		return c.judge(ctx, s, exempt, position, document)
+		return c.judge(ctx, s, &selection, position, document)
 	})
 	if err = cmp.Or(c.ended(), err); err != nil {
 		return nil, err
@@ -61,16 +61,15 @@ func (c *Cluster) scan(ctx context.Context) (*scan, error) {
 	return s, nil
 }
 
-// exemptions are the namespaces whose pods nobody looks at.
-func (c *Cluster) exemptions() []string {
-	if c.mutating == nil || len(c.mutating.Webhooks) == 0 {
-		return c.exempt
+// selection is whose pods the webhook is asked about.
+func (c *Cluster) selection() registration.Selection {
+	for _, h := range c.deciding() {
+		return registration.Select(h.selector)
 	}
-	names, _ := registration.Exempt(c.mutating.Webhooks[0].NamespaceSelector)
-	return names
+	return registration.Selection{Exempt: c.exempt}
 }
 
-func (c *Cluster) judge(ctx context.Context, s *scan, exempt []string, position int, document *catalog.Document) error {
+func (c *Cluster) judge(ctx context.Context, s *scan, selection *registration.Selection, position int, document *catalog.Document) error {
 	if document.GVK.Kind == "Pod" {
 		next, err := survey.Recreate(document.Raw, c.catalog)
 		if err != nil {
@@ -79,8 +78,11 @@ func (c *Cluster) judge(ctx context.Context, s *scan, exempt []string, position 
 		document.Raw = next.Raw
 	}
 	in, subject, err := survey.Read(document, c.namespaces, c.Now)
-	if err != nil || in == nil || subject.Mirrors() || slices.Contains(exempt, subject.Namespace) {
+	if err != nil || in == nil || subject.Mirrors() {
 		return err
+	}
+	if selection.Skips(subject.Namespace, in.Namespace.Labels, in.Pod.Labels) {
+		return nil
 	}
 	enforced := *in
 	labels := maps.Clone(in.Namespace.Labels)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/registration"
 )
 
 // around is what the decision on one pod reads of a cluster. Where the user may not read
@@ -20,6 +21,7 @@ import (
 type around struct {
 	catalog   *catalog.Catalog
 	namespace *catalog.Namespace
+	selection registration.Selection // whose pods the webhook is asked about
 	read      []string
 	assumed   []string
 }

@@ -210,6 +210,7 @@ func TestDoctor(t *testing.T) {
 	p := newPatient(t)
 	t.Run("faults", p.faults)
 	t.Run("rights", p.rights)
+	t.Run("skipTrusted", p.skipped)
 }
 
 // faults are planted one by one, and each is found with its severity. After its command, or
@@ -329,6 +330,18 @@ func (p *patient) faults(t *testing.T) {
 				t.Fatalf("after it is mended: status %d: %v", code, allSaid(findings))
 			}
 		})
+	}
+}
+
+// skipped: pods of trusted namespaces are not sent, and what is selected by that is no fault.
+func (p *patient) skipped(t *testing.T) {
+	p.must(t, "helm upgrade "+patientRelease+" charts/runtimeclass-router --namespace "+patientRelease+" --reuse-values --set webhook.skipTrusted=true")
+	if findings, code := p.examine(t, p.KubeconfigPath); len(findings) > 0 || code != 0 {
+		t.Errorf("status %d: %+v", code, findings)
+	}
+	out, _, err := run(t, "", "why", "agent", "-n", "infra", "--kubeconfig", p.KubeconfigPath)
+	if err != nil || !strings.Contains(out, "today   not decided") || !strings.Contains(out, "(webhook.skipTrusted)") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -146,8 +145,7 @@ func (o *whyOptions) explain(ctx context.Context, client kubernetes.Interface, f
 		return nil, err
 	}
 	around := &around{}
-	exempt, err := o.exemptFrom(ctx, client, around)
-	if err != nil {
+	if around.selection, err = o.selection(ctx, client, around); err != nil {
 		return nil, err
 	}
 	report, err := newWhyReport(stored)
@@ -155,7 +153,7 @@ func (o *whyOptions) explain(ctx context.Context, client kubernetes.Interface, f
 		return nil, stored.At(err)
 	}
 	switch {
-	case slices.Contains(exempt, stored.Namespace):
+	case around.selection.Skips(stored.Namespace, nil, nil):
 		report.skipped(fmt.Sprintf("namespace %q is exempt: the API server does not ask the webhook about its pods", stored.Namespace))
 	case stored.Mirrors():
 		report.skipped("it is a static pod of a node: the kubelet announces it, and the webhook lets it pass")
@@ -171,6 +169,11 @@ func (o *whyOptions) explain(ctx context.Context, client kubernetes.Interface, f
 func (o *whyOptions) decide(ctx context.Context, client kubernetes.Interface, files *catalog.Manifests, stored *survey.Subject, around *around, report *whyReport) error {
 	if err := around.look(ctx, client, files, stored.Namespace); err != nil {
 		return err
+	}
+	if around.selection.Skips(stored.Namespace, around.namespace.Labels, report.Labels.Pod) {
+		report.skipped(fmt.Sprintf("namespace %q is labelled trust=%s, and the API server does not ask the webhook about pods of such, unless they lower themselves (webhook.skipTrusted)",
+			stored.Namespace, around.namespace.Labels[catalog.LabelTrust]))
+		return nil
 	}
 	side, err := o.side(ctx, client, around, report)
 	if err != nil {
@@ -198,26 +201,26 @@ func (o *whyOptions) decide(ctx context.Context, client kubernetes.Interface, fi
 	return nil
 }
 
-// exemptFrom are the namespaces whose pods nobody looks at: those of the flag, else of the
-// webhook configuration, else those of the chart as shipped.
-func (o *whyOptions) exemptFrom(ctx context.Context, client kubernetes.Interface, around *around) ([]string, error) {
+// selection is whose pods the webhook is asked about: but for the namespaces of the flag, else
+// by the webhook configuration, else as the chart is shipped.
+func (o *whyOptions) selection(ctx context.Context, client kubernetes.Interface, around *around) (registration.Selection, error) {
+	shipped := registration.Selection{Exempt: exemptNamespaces()}
 	if len(o.exempt) > 0 {
-		return o.exempt, nil
+		return registration.Selection{Exempt: o.exempt}, nil
 	}
 	if client == nil {
-		return exemptNamespaces(), nil
+		return shipped, nil
 	}
 	stored, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, o.release.name, metav1.GetOptions{})
 	if err == nil && len(stored.Webhooks) > 0 {
-		names, _ := registration.Exempt(stored.Webhooks[0].NamespaceSelector)
-		return names, nil
+		return registration.Select(stored.Webhooks[0].NamespaceSelector), nil
 	}
 	if err != nil && !unreadable(err) {
-		return nil, fmt.Errorf("get mutatingwebhookconfiguration %s: %w", o.release.name, err)
+		return shipped, fmt.Errorf("get mutatingwebhookconfiguration %s: %w", o.release.name, err)
 	}
 	around.assume("the webhook configuration of release %s %s: namespaces %s are taken to be exempt, as shipped; name others with --exempt-namespaces", o.release.name,
-		lacking(err, "get mutatingwebhookconfigurations/"+o.release.name), strings.Join(exemptNamespaces(), ", "))
-	return exemptNamespaces(), nil
+		lacking(err, "get mutatingwebhookconfigurations/"+o.release.name), strings.Join(shipped.Exempt, ", "))
+	return shipped, nil
 }
 
 // side is the policy that answers: what the flags name, else the release's, else the shipped

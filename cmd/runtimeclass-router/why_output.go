@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/survey"
@@ -60,12 +61,12 @@ func (r *whyReport) addPod(t *survey.Tree) {
 		t.Add(0, "record  nothing is recorded on it: the webhook changed nothing, or was not asked")
 		return
 	}
-	t.Add(0, "record  trust %s, policy revision %s", cmp.Or(r.Recorded.Trust, "not recorded"), cmp.Or(r.Recorded.PolicyRevision, "not recorded"))
+	t.Add(0, "record  trust %s, policy revision %s", cmp.Or(printable(r.Recorded.Trust), "not recorded"), cmp.Or(printable(r.Recorded.PolicyRevision), "not recorded"))
 	if r.Recorded.Reason != "" {
-		t.Add(1, "%s", r.Recorded.Reason)
+		t.Add(1, "%s", printable(r.Recorded.Reason))
 	}
 	if r.Recorded.Fallback != "" {
-		t.Add(1, "class %s is of the fallback: the webhook was not there", r.Recorded.Fallback)
+		t.Add(1, "class %s is of the fallback: the webhook was not there", printable(r.Recorded.Fallback))
 	}
 	t.Add(1, "recorded in annotations, which whoever may write the pod may have written")
 }
@@ -96,11 +97,21 @@ func (r *whyReport) addDifferences(t *survey.Tree) {
 		return
 	}
 	for i, difference := range r.Differences {
-		t.Add(first(i), "%s%s", label(i, "differs"), difference)
+		t.Add(first(i), "%s%s", label(i, "differs"), printable(difference))
 	}
 	if r.moves && r.Owner != "" {
 		t.Add(1, "a pod keeps its runtime; to have %s create the next one: kubectl delete pod %s -n %s", r.Owner, r.Name, r.Namespace)
 	}
+}
+
+// printable keeps what a tenant wrote from steering the terminal of whoever reads it.
+func printable(written string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, written)
 }
 
 // first is the depth of a list's line, of which the first has the name.

@@ -77,6 +77,22 @@ func TestWhyOfAPolicyError(t *testing.T) {
 	}
 }
 
+// TestWhyOfForgedAnnotations: a tenant may have written them, and what they say does not get
+// to the terminal as more than text.
+func TestWhyOfForgedAnnotations(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/why/routed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := regexp.MustCompile(`(?m)(runtimeclass-router.io/(trust|reason|policy-revision)): .*$`).
+		ReplaceAllString(strings.ReplaceAll(string(raw), "labels: {runtimeclass-router.io/trust: untrusted, ", "labels: {'runtimeclass-router.io/trust': untrusted, "), `$1: "\e[2J\ntoday   crun"`)
+	out, _, err := run(t, forged, "why", "-f", "-")
+	if err != nil || strings.Contains(out, "\x1b") || strings.Contains(out, "\ntoday   crun") || !strings.Contains(out, "\ntoday   gvisor") || !strings.Contains(out, "[2J\ufffdtoday") {
+		t.Errorf("%v\n%q", err, out)
+	}
+}
+
 func TestWhyRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

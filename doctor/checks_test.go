@@ -116,7 +116,7 @@ func TestChecks(t *testing.T) {
 		}, Warning, "expires on", "kubectl describe secret router-tls --namespace system"},
 		"a CA that changes": {"ca-bundle", func(c *Cluster) {
 			old, _ := issue(t, "x", time.Now().AddDate(0, 0, -1))
-			c.mutating.Webhooks[0].ClientConfig.CABundle = append(old, ca...)
+			c.mutating.Webhooks[0].ClientConfig.CABundle = slices.Concat(old, ca)
 		}, OK, "", ""},
 		"a certificate":       {"certificate", pair(ca, leaf), OK, "", ""},
 		"of another CA":       {"certificate", pair(otherCA, leaf), Error, "does not vouch for the certificate", "kubectl logs"},

@@ -5,7 +5,8 @@
 // [Manifests] and [Pods] are where pods come from, one at a time; [Each] hands them out
 // to as many goroutines as there are processors. [Recreate] makes of a running pod the
 // one that its owner would create next, [Read] the input of the decision on it, and
-// [Side.Verdict] says what happens to it.
+// [Side.Verdict] says what happens to it, and [Side.Explain] how that comes about.
 //
-// It may import catalog, policies, webhook and a Kubernetes client; only cmd imports it.
+// It may import catalog, policies, webhook and a Kubernetes client; only doctor and cmd
+// import it.
 package survey

@@ -52,6 +52,15 @@ stay on crun.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newPolicyCommand(), newBenchCommand(), newVersionCommand())
+	root.AddCommand(
+		newBenchCommand(),
+		newCleanupCommand(),
+		newDoctorCommand(),
+		newPolicyCommand(),
+		newRouteCommand(),
+		newServeCommand(),
+		newVersionCommand(),
+		newWhyCommand(),
+	)
 	return root
 }

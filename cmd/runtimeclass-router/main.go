@@ -52,6 +52,6 @@ stay on crun.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newPolicyCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newPolicyCommand(), newNodeConfigCommand(), newVersionCommand())
 	return root
 }

@@ -38,6 +38,7 @@ var arrows = []struct {
 	{"./survey", []string{"./certs", "./cmd", "./backstop", "./registration"}},
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./backstop", []string{"./webhook", "./certs", "./cmd", "./catalog/informers"}},
+	{"./nodeconfig", []string{opa, clientGo, controllerRuntime, "./policies", "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop", "./registration"}},
 	{"./test/controlplane", []string{"./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 }
 

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/runtimeclass-router/runtimeclass-router/nodeconfig"
+)
+
+const nodeConfigCluster = "../../nodeconfig/testdata/cluster.yaml"
+
+// TestNodeConfig prints every kind of file, whole. Standard error comes first, as on a
+// terminal.
+func TestNodeConfig(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"example":       {"--cri", "containerd"},
+		"containerd-3":  {"--cri", "containerd", "--cluster", nodeConfigCluster, "--cgroup-driver", "cgroupfs", "--binary", "youki=/opt/youki,gvisor=/opt/shim", "--snapshotter", "kata-clh=blockfile"},
+		"containerd-2":  {"--cri", "containerd", "--cluster", nodeConfigCluster, "--config-version", "2"},
+		"gvisor-pool":   {"--cri", "containerd", "--cluster", nodeConfigCluster, "--handlers", "gvisor", "--default-runtime", "runc"},
+		"crio":          {"--cri", "crio", "--cluster", nodeConfigCluster, "--binary", "crun=/usr/bin/crun", "--default-runtime", ""},
+		"crio-packaged": {"--cri", "crio", "--cluster", nodeConfigCluster, "--handlers", "crun,kata-qemu", "--runtime-config", "kata-qemu=/etc/kata.toml"},
+		"podman":        {"--cri", "podman", "--cluster", nodeConfigCluster, "--binary", "youki=/opt/youki"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, errOut, err := run(t, "", append([]string{"node-config"}, args...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "../node-config/"+name, errOut+out)
+		})
+	}
+}
+
+func TestNodeConfigRefuses(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ args, want string }{
+		{"", `required flag(s) "cri" not set`},
+		{"--cri cri-o", `--cri "cri-o": use containerd, crio, docker or podman`},
+		{"--cri crio --config-version 2", "--config-version is containerd's, and not for --cri crio"},
+		{"--cri podman --snapshotter kata-fc=devmapper", "--snapshotter is containerd's"},
+		{"--cri containerd --config-version 4", "configuration version 4 of containerd: use 2"},
+		{"--cri containerd --cgroup-driver cgroupv2", `--cgroup-driver "cgroupv2": use systemd or cgroupfs`},
+		{"--cri containerd --handlers gvisor", `handler "gvisor": no RuntimeClass has it; there are crun, kata-clh`},
+		{"--cri containerd --default-runtime gvisor", `default runtime "gvisor": no such handler is configured`},
+		{"--cri containerd --cluster x.yaml --context prod", "give one of them"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			t.Parallel()
+			out, _, err := run(t, "", append([]string{"node-config"}, strings.Fields(test.args)...)...)
+			if err == nil || !strings.Contains(err.Error(), test.want) || out != "" {
+				t.Errorf("got %v and output %q, want %q", err, out, test.want)
+			}
+		})
+	}
+	if out, _, err := run(t, "", "node-config", "--cri", "docker"); !errors.Is(err, nodeconfig.ErrDocker) || out != "" {
+		t.Errorf("docker: %v, output %q", err, out)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -65,8 +66,10 @@ in, and noted on standard error.
 	flags.StringToStringVar(&o.Binaries, "binary", nil, "HANDLER=PATH of a runtime, or of its shim where it brings one")
 	flags.StringToStringVar(&o.Files, "runtime-config", nil, "HANDLER=PATH of what a shim reads")
 	flags.StringToStringVar(&o.Snapshotters, "snapshotter", nil, "HANDLER=NAME of the snapshotter of containerd that a runtime needs")
-	if err := cmd.MarkFlagRequired("cri"); err != nil {
-		panic(err) // the flag is defined above
+	if err := errors.Join(cmd.MarkFlagRequired("cri"),
+		cmd.RegisterFlagCompletionFunc("cri", cobra.FixedCompletions([]string{"containerd", "crio", "docker", "podman"}, cobra.ShellCompDirectiveNoFileComp)),
+		cmd.RegisterFlagCompletionFunc("cgroup-driver", cobra.FixedCompletions([]string{"systemd", "cgroupfs"}, cobra.ShellCompDirectiveNoFileComp))); err != nil {
+		panic(err) // the flags are defined above
 	}
 	return cmd
 }

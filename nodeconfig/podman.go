@@ -8,7 +8,7 @@ import (
 )
 
 // Podman says what to pass to podman for each handler. Podman is no CRI, so there is no
-// file to write.
+// file to write, and no shim: a binary is the runtime itself.
 func Podman(o Options) (Config, error) {
 	if _, err := o.entries(); err != nil {
 		return Config{}, err
@@ -28,17 +28,9 @@ itself, it calls any runtime that is called as runc is:
 		case r.Command == "":
 			fmt.Fprintf(table, "%s\tnone: since version 2 Kata Containers speak the API of shims only\n", h.Name)
 		default:
-			fmt.Fprintf(table, "%s\tpodman run --runtime %s\n", h.Name, cmp.Or(o.command(h, r), r.Command))
+			fmt.Fprintf(table, "%s\tpodman run --runtime %s\n", h.Name, cmp.Or(o.Binaries[h.Name], r.Command))
 		}
 	}
 	err := table.Flush()
 	return Config{Text: text.String()}, err
-}
-
-// command is the path that was given for a runtime itself, not for its shim.
-func (o *Options) command(h Handler, r runtime) string {
-	if r.Shim != "" {
-		return ""
-	}
-	return o.Binaries[h.Name]
 }

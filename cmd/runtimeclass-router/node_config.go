@@ -23,6 +23,12 @@ type nodeConfigOptions struct {
 	nodeconfig.Options
 }
 
+// unusedFlags are those that a CRI's file has no place for.
+var unusedFlags = map[string][]string{
+	"crio":   {"config-version", "cgroup-driver", "snapshotter"},
+	"podman": {"config-version", "cgroup-driver", "snapshotter", "runtime-config", "default-runtime"},
+}
+
 func newNodeConfigCommand() *cobra.Command {
 	o := &nodeConfigOptions{}
 	cmd := &cobra.Command{
@@ -43,11 +49,9 @@ in, and noted on standard error.
   runtimeclass-router node-config --cri crio --context prod --binary crun=/usr/bin/crun`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.cri != "containerd" {
-				for _, name := range []string{"config-version", "cgroup-driver", "snapshotter"} {
-					if cmd.Flags().Changed(name) {
-						return fmt.Errorf("--%s is containerd's, and not for --cri %s", name, o.cri)
-					}
+			for _, name := range unusedFlags[o.cri] {
+				if cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s changes nothing with --cri %s", name, o.cri)
 				}
 			}
 			o.hasDefault = cmd.Flags().Changed("default-runtime")

@@ -21,7 +21,7 @@ func TestNodeConfig(t *testing.T) {
 		"gvisor-pool":   {"--cri", "containerd", "--cluster", nodeConfigCluster, "--handlers", "gvisor", "--default-runtime", "runc"},
 		"crio":          {"--cri", "crio", "--cluster", nodeConfigCluster, "--binary", "crun=/usr/bin/crun", "--default-runtime", ""},
 		"crio-packaged": {"--cri", "crio", "--cluster", nodeConfigCluster, "--handlers", "crun,kata-qemu", "--runtime-config", "kata-qemu=/etc/kata.toml"},
-		"podman":        {"--cri", "podman", "--cluster", nodeConfigCluster, "--binary", "youki=/opt/youki"},
+		"podman":        {"--cri", "podman", "--cluster", nodeConfigCluster, "--binary", "youki=/opt/youki,gvisor=/opt/runsc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,8 +39,8 @@ func TestNodeConfigRefuses(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"", `required flag(s) "cri" not set`},
 		{"--cri cri-o", `--cri "cri-o": use containerd, crio, docker or podman`},
-		{"--cri crio --config-version 2", "--config-version is containerd's, and not for --cri crio"},
-		{"--cri podman --snapshotter kata-fc=devmapper", "--snapshotter is containerd's"},
+		{"--cri crio --config-version 2", "--config-version changes nothing with --cri crio"},
+		{"--cri podman --snapshotter kata-fc=devmapper", "--snapshotter changes nothing with --cri podman"},
 		{"--cri containerd --config-version 4", "configuration version 4 of containerd: use 2"},
 		{"--cri containerd --cgroup-driver cgroupv2", `--cgroup-driver "cgroupv2": use systemd or cgroupfs`},
 		{"--cri containerd --handlers gvisor", `handler "gvisor": no RuntimeClass has it; there are crun, kata-clh`},

@@ -46,6 +46,7 @@ in, and noted on standard error.
 --cri docker says why there is no such file, and --cri podman what to pass to podman.`,
 		Example: `  runtimeclass-router node-config --cri containerd --context prod --handlers runsc
   runtimeclass-router node-config --cri containerd --config-version 2 --cluster runtimeclasses.yaml
+  kubectl get runtimeclasses -o yaml | runtimeclass-router node-config --cri crio --cluster -
   runtimeclass-router node-config --cri crio --context prod --binary crun=/usr/bin/crun`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,12 +56,13 @@ in, and noted on standard error.
 				}
 			}
 			o.hasDefault = cmd.Flags().Changed("default-runtime")
+			o.cluster.clusterStdin = cmd.InOrStdin()
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.cri, "cri", "", "containerd, crio, docker or podman")
-	flags.StringArrayVar(&o.cluster.cluster, "cluster", nil, "a file or directory with the cluster's RuntimeClasses; may be repeated")
+	flags.StringArrayVar(&o.cluster.cluster, "cluster", nil, "a file or directory with the cluster's RuntimeClasses, or - for standard input; may be repeated")
 	flags.StringVar(&o.cluster.context, "context", "", "take the RuntimeClasses from this kubeconfig context")
 	flags.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "take the RuntimeClasses from the current context of this kubeconfig")
 	flags.StringSliceVar(&o.handlers, "handlers", nil, "handlers to configure, those of one pool say; all if not given")

@@ -34,6 +34,20 @@ func TestNodeConfig(t *testing.T) {
 	}
 }
 
+// TestNodeConfigReadsStdin, as kubectl prints RuntimeClasses; a command that reads its
+// manifests there says so.
+func TestNodeConfigReadsStdin(t *testing.T) {
+	t.Parallel()
+	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "sandbox"}, "handler": "runsc"}]}`
+	out, _, err := run(t, list, "node-config", "--cri", "containerd", "--cluster", "-")
+	if err != nil || !strings.Contains(out, "runtime class sandbox.") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, _, err := run(t, list, "route", "-f", examples, "--cluster", "-"); err == nil || !strings.Contains(err.Error(), "standard input is not read here") {
+		t.Errorf("route --cluster -: %v", err)
+	}
+}
+
 func TestNodeConfigRefuses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ args, want string }{

@@ -30,6 +30,7 @@ var arrows = []struct {
 }{
 	{"./catalog", []string{opa, clientGo, controllerRuntime, "./policies", "./webhook", "./certs", "./cmd", "./catalog/informers"}},
 	{"./catalog/informers", []string{opa, "./policies", "./webhook", "./certs", "./cmd"}},
+	{"./nodeconfig", []string{opa, clientGo, controllerRuntime, "./policies", "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop", "./registration"}},
 	{"./policies", []string{clientGo, controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd"}},
 	{"./policies/sources", []string{controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./policies/schemas", []string{opa, clientGo, controllerRuntime, "./catalog", "./webhook", "./certs", "./cmd"}},

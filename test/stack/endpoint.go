@@ -27,6 +27,7 @@ type endpoint struct {
 	found   bool // ready, by the last probe that changed it
 	ready   bool // connections are led to it
 	deleted bool
+	changes int // of found that have had no effect yet
 }
 
 // Add watches over a replica that runs: it is probed as its Pod would be, and started anew
@@ -99,6 +100,7 @@ func (s *Service) tell(e *endpoint, ready bool) {
 		return
 	}
 	e.found = ready
+	e.changes++
 	if !ready {
 		s.events.NotReady++
 	}
@@ -106,6 +108,7 @@ func (s *Service) tell(e *endpoint, ready bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		e.ready = ready
+		e.changes--
 	})
 }
 

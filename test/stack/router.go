@@ -94,12 +94,12 @@ func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
 	if err := yaml.Unmarshal([]byte(raw), &config); err != nil {
 		return nil, fmt.Errorf("the chart's config.yaml: %w", err)
 	}
-	section(config, "webhook")["host"] = "127.0.0.1"
-	section(config, "webhook")["port"] = ports[0]
+	webhookSection(config)["host"] = "127.0.0.1"
+	webhookSection(config)["port"] = ports[0]
 	config["metrics"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[1])}
 	config["health"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[2])}
 	if s.certificate != nil { // called by URL: no Service lies between
-		section(config, "webhook")["armAfter"] = "0s"
+		webhookSection(config)["armAfter"] = "0s"
 		config["certs"] = map[string]any{"mode": "directory", "directory": s.certDir()}
 	}
 	encoded, err := yaml.Marshal(config)
@@ -109,13 +109,14 @@ func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
 	return encoded, nil
 }
 
-// section returns an object of the configuration, made where it is missing.
-func section(config map[string]any, name string) map[string]any {
-	if object, ok := config[name].(map[string]any); ok {
+// webhookSection returns the section webhook of the configuration, or of the chart's values,
+// made where it is missing.
+func webhookSection(of map[string]any) map[string]any {
+	if object, ok := of["webhook"].(map[string]any); ok {
 		return object
 	}
 	object := map[string]any{}
-	config[name] = object
+	of["webhook"] = object
 	return object
 }
 

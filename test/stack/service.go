@@ -36,6 +36,8 @@ type Service struct {
 
 // ServiceEvents count what a [Service] saw so far.
 type ServiceEvents struct {
+	// Led are connections that were led to a replica.
+	Led int
 	// Cut are connections that a replica ended while it owed an answer.
 	Cut int
 	// Refused are connections that were led to a replica and not accepted.
@@ -58,10 +60,14 @@ func (s *Stack) NewService(ctx context.Context) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the Service: %w", err)
 	}
-	service := &Service{listener: listener, probe: deployment.Spec.Template.Spec.Containers[0].ReadinessProbe}
-	service.ctx, service.stop = context.WithCancel(context.WithoutCancel(ctx))
-	service.running.Go(service.accept)
-	return service, nil
+	return newService(ctx, listener, deployment.Spec.Template.Spec.Containers[0].ReadinessProbe), nil
+}
+
+func newService(ctx context.Context, listener net.Listener, probe *corev1.Probe) *Service {
+	s := &Service{listener: listener, probe: probe}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.running.Go(s.accept)
+	return s
 }
 
 // Address is where it listens.
@@ -98,7 +104,11 @@ func (s *Service) WaitReady(ctx context.Context, n int) error {
 		defer s.mu.Unlock()
 		ready = 0
 		for _, e := range s.endpoints {
-			if e.ready && !e.deleted {
+			switch {
+			case e.deleted:
+			case e.changes > 0: // the cluster has not heard yet
+				return false, nil
+			case e.ready:
 				ready++
 			}
 		}
@@ -125,26 +135,27 @@ func (s *Service) accept() {
 		if err != nil {
 			return // closed
 		}
-		s.running.Go(func() { s.lead(front.(*net.TCPConn)) })
+		s.running.Go(func() { s.lead(front) })
 	}
 }
 
 // lead connects a client with a replica until either ends.
-func (s *Service) lead(front *net.TCPConn) {
+func (s *Service) lead(front net.Conn) {
 	defer front.Close()
 	address := s.pick()
 	if address == "" {
-		_ = front.SetLinger(0) // a reset, since nothing listens
+		reset(front)
 		return
 	}
 	var dialer net.Dialer
 	back, err := dialer.DialContext(s.ctx, "tcp", address)
 	if err != nil {
 		s.count(func(e *ServiceEvents) { e.Refused++ })
-		_ = front.SetLinger(0)
+		reset(front)
 		return
 	}
 	defer back.Close()
+	s.count(func(e *ServiceEvents) { e.Led++ })
 	var owed atomic.Bool // the client has sent, and the replica has not answered
 	ended := make(chan bool, 2)
 	go func() { ended <- forward(back, front, &owed, true) }()
@@ -157,6 +168,9 @@ func (s *Service) lead(front *net.TCPConn) {
 	case <-s.ctx.Done():
 	}
 }
+
+// reset has a client told, when its connection is closed, that nothing listens.
+func reset(connection net.Conn) { _ = connection.(*net.TCPConn).SetLinger(0) }
 
 // forward copies until one side ends, and reports whether that is the side it writes to.
 func forward(to, from net.Conn, owed *atomic.Bool, owes bool) bool {

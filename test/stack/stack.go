@@ -168,7 +168,8 @@ func (s *Stack) install(ctx context.Context, values, hook map[string]any) error 
 	merged := map[string]any{}
 	maps.Copy(merged, values)
 	merged["replicas"] = 0
-	maps.Copy(section(merged, "webhook"), hook)
+	merged["webhook"] = maps.Clone(webhookSection(merged))
+	maps.Copy(webhookSection(merged), hook)
 	raw, err := yaml.Marshal(merged)
 	if err != nil {
 		return fmt.Errorf("encode chart values: %w", err)

@@ -59,19 +59,19 @@ func TestCauseOf(t *testing.T) {
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	killed := newWindow(&disturbance{excuses: []cause{broken}}, stack.ServiceEvents{Cut: 1})
-	killed.open = 6
+	killed.open = 7
 	for _, call := range []struct{ err, wrong error }{
 		{nil, nil},
-		{called("EOF"), nil}, {called("EOF"), nil}, {called("EOF"), nil},
+		{called("EOF"), nil}, {called("EOF"), nil}, {called("EOF"), nil}, {called("EOF"), nil},
 		{&url.Error{Err: io.EOF}, nil}, // the API server is not excused here
 		{nil, errors.New("no class")},
 	} {
 		killed.end(time.Millisecond, call.err, call.wrong)
 	}
-	killed.close(stack.ServiceEvents{Cut: 2, Refused: 1})
+	killed.close(stack.ServiceEvents{Cut: 2, Ended: 1, Refused: 1})
 	got := []int{killed.open, killed.Created(), killed.InFlight(), killed.Late(), killed.APIServer(), killed.Ours(), killed.Wrong()}
-	// Three calls broke, and two connections did.
-	for i, want := range []int{0, 1, 1, 1, 0, 2, 1} {
+	// Four calls broke, and three connections did.
+	for i, want := range []int{0, 1, 1, 2, 0, 2, 1} {
 		if got[i] != want {
 			t.Fatalf("open, created, in flight, late, API server, ours, wrong: %d", got)
 		}

@@ -77,8 +77,9 @@ func (w *window) close(after stack.ServiceEvents) {
 	w.Took = time.Since(w.began)
 	w.Connections, w.cut = after.Led-w.before.Led, after.Cut-w.before.Cut
 	// What the client is told of a broken call does not say whether the call was on its way:
-	// the Service knows how many connections broke. More failures than that have another cause.
-	if more := w.failed[broken] - w.cut - (after.Refused - w.before.Refused); more > 0 {
+	// the Service knows how many connections broke, also those that were kept for the next call.
+	// More failures than that have another cause.
+	if more := w.failed[broken] - w.cut - (after.Ended - w.before.Ended) - (after.Refused - w.before.Refused); more > 0 {
 		w.failed[broken] -= more
 		w.failed[ours] += more
 		w.fault(fmt.Sprintf("%d calls failed on connections that did not break", more))
@@ -105,8 +106,8 @@ func (w *window) APIServer() int { return w.failed[apiServer] }
 // InFlight is how many were in flight in a process that was killed.
 func (w *window) InFlight() int { return min(w.failed[broken], w.cut) }
 
-// Late is how many were sent to the address of a process that was killed, before its
-// endpoint was removed.
+// Late is how many were sent to a process that was killed when it was dead: over a connection
+// that was kept, or over a new one before its endpoint was removed.
 func (w *window) Late() int { return w.failed[broken] - w.InFlight() }
 
 // Ours is how many failed and nothing excuses it.

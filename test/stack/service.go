@@ -38,8 +38,9 @@ type Service struct {
 type ServiceEvents struct {
 	// Led are connections that were led to a replica.
 	Led int
-	// Cut are connections that a replica ended while it owed an answer.
-	Cut int
+	// Cut are connections that a replica ended while it owed an answer, Ended those that it
+	// ended while it owed none.
+	Cut, Ended int
 	// Refused are connections that were led to a replica and not accepted.
 	Refused int
 	// Nowhere are connections that came while no replica was ready.
@@ -162,9 +163,14 @@ func (s *Service) lead(front net.Conn) {
 	go func() { ended <- !forward(front, back, &owed, false) }()
 	select {
 	case byReplica := <-ended:
-		if byReplica && owed.Load() {
-			s.count(func(e *ServiceEvents) { e.Cut++ })
-		}
+		s.count(func(e *ServiceEvents) {
+			switch {
+			case byReplica && owed.Load():
+				e.Cut++
+			case byReplica:
+				e.Ended++
+			}
+		})
 	case <-s.ctx.Done():
 	}
 }

@@ -84,6 +84,10 @@ bench: ## Go benchmarks of each stage, COUNT times (default 6): compare two outp
 bench-compare: controlplane ## Measure the router beside other webhooks on a real API server, and write docs/performance.md anew (half an hour; FLAGS)
 	go run ./test/bench $(FLAGS)
 
+.PHONY: reliability
+reliability: controlplane ## Create 20,000 pods while certificates rotate and replicas and the API server go and come, and write docs/reliability.md anew (FLAGS)
+	go run ./test/reliability $(FLAGS)
+
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (default 1m)
 	@for target in FuzzRoute FuzzMutatePod; do go test ./webhook -run '^$$' -fuzz "^$$target$$" -fuzztime "$${FUZZTIME:-1m}"; done

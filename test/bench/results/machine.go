@@ -1,4 +1,4 @@
-package main
+package results
 
 import (
 	"runtime"
@@ -6,13 +6,21 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"github.com/runtimeclass-router/runtimeclass-router/test/bench/results"
 	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
 )
 
-// machine tells nothing by which a machine could be found.
-func machine() (results.Machine, error) {
-	m := results.Machine{
+// Machine is what it was measured on. It tells nothing by which a machine could be found.
+type Machine struct {
+	CPU        string
+	Cores      int
+	Go         string
+	Kubernetes string
+	Etcd       string
+}
+
+// ThisMachine is the one that this process runs on.
+func ThisMachine() (Machine, error) {
+	m := Machine{
 		Cores:      runtime.NumCPU(),
 		Go:         strings.TrimPrefix(runtime.Version(), "go"),
 		Kubernetes: strings.TrimPrefix(controlplane.KubernetesVersion, "v"),

@@ -35,6 +35,8 @@ type Route struct {
 	Exception string `json:"-"`
 	// PolicyRevision identifies the policy that decided.
 	PolicyRevision string `json:"-"`
+	// Remembered tells that the policy was not asked, because an earlier pod looked the same.
+	Remembered bool `json:"-"`
 }
 
 // Router routes pods by what an engine decides.
@@ -84,6 +86,7 @@ func (r *Router) decide(ctx context.Context, in policies.Input) (Route, decided,
 		return route, decided{}, err
 	}
 	decision, err := snapshot.Decide(ctx, in)
+	route.Remembered = decision.Remembered
 	return route, decided{Decision: decision, pod: pod, snapshot: snapshot}, err
 }
 

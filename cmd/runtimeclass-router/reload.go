@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"sync"
 	"time"
@@ -214,5 +215,5 @@ func (l *loader) state(policy *sources.Policy) string {
 func needsRestart(running, given *config) bool {
 	return running.Webhook != given.Webhook || running.Metrics != given.Metrics || running.Health != given.Health ||
 		running.Certs != given.Certs || running.Guards != given.Guards || running.Log != given.Log ||
-		running.Policies.Options != given.Policies.Options
+		running.Policies.Options != given.Policies.Options || !reflect.DeepEqual(running.DecisionLog, given.DecisionLog)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 	"github.com/runtimeclass-router/runtimeclass-router/registration"
@@ -46,6 +48,7 @@ type router struct {
 	server       *webhook.Server
 	loader       *loader
 	guards       *backstop.Writer // nil where no ServiceAccount is configured
+	decisions    *decisionlog.Log
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
 	armed          chan struct{} // closed when the API server asks the webhook, or nobody says that it should
@@ -61,16 +64,16 @@ const (
 	draining
 )
 
-// serve runs the product until ctx ends.
-func serve(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger) error {
-	r, err := newRouter(load, kube, log)
+// serve runs the product until ctx ends. Decisions are logged to out.
+func serve(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger, out io.Writer) error {
+	r, err := newRouter(load, kube, log, out)
 	if err != nil {
 		return err
 	}
 	return r.run(ctx)
 }
 
-func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger) (*router, error) {
+func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger, out io.Writer) (*router, error) {
 	c, err := load()
 	if err != nil {
 		return nil, err
@@ -102,6 +105,9 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
 	r.loader.refused = tellObjects(r.manager.GetEventRecorder(reporter))
+	if err := r.newDecisionLog(out); err != nil {
+		return nil, err
+	}
 	if err := r.newCertificates(kube); err != nil {
 		return nil, err
 	}
@@ -117,6 +123,7 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		Metrics:    r.metrics,
 		Log:        log,
 		Now:        time.Now,
+		Observers:  []webhook.Observer{r.decisions},
 	}
 	r.endpoints = map[string]*webhook.Endpoint{}
 	for path, handler := range map[string]admission.Handler{
@@ -181,6 +188,7 @@ func (r *router) run(ctx context.Context) error {
 	group.Go(func() error { return r.manager.Start(background) })
 	group.Go(func() error { return r.informers.Run(background, r.applyCatalog) })
 	group.Go(func() error { return r.certificates.Run(background) })
+	group.Go(func() error { return r.decisions.Run(background) })
 	group.Go(func() error { return r.runArmer(background) })
 	group.Go(func() error { return r.runGuards(background) })
 	group.Go(func() error { return r.loader.set.Run(background) })

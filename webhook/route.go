@@ -33,8 +33,10 @@ type Route struct {
 
 	// Exception names what let the pod run below its floor; empty for every other.
 	Exception string `json:"-"`
-	// PolicyRevision identifies the policy that decided.
-	PolicyRevision string `json:"-"`
+	// PolicyRevision identifies the policy that decided, CatalogRevision what it knew of the
+	// cluster.
+	PolicyRevision  string `json:"-"`
+	CatalogRevision string `json:"-"`
 	// Remembered tells that the policy was not asked, because an earlier pod looked the same.
 	Remembered bool `json:"-"`
 }
@@ -80,7 +82,7 @@ func (r *Router) decide(ctx context.Context, in policies.Input) (Route, decided,
 	if err != nil {
 		return Route{}, decided{}, err
 	}
-	route := Route{Mode: modeOf(snapshot.Config(), in.Namespace.Labels), PolicyRevision: snapshot.Revision()}
+	route := Route{Mode: modeOf(snapshot.Config(), in.Namespace.Labels), PolicyRevision: snapshot.Revision(), CatalogRevision: snapshot.Catalog().Revision()}
 	pod, err := decodePod(in.Pod)
 	if err != nil {
 		return route, decided{}, err

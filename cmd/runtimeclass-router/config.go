@@ -19,6 +19,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
+	"github.com/runtimeclass-router/runtimeclass-router/shadow"
 )
 
 const (
@@ -44,6 +45,8 @@ type config struct {
 	// DecisionLog says what is told of decisions.
 	DecisionLog decisionlog.Options `json:"decisionLog"`
 	Policies    policiesConfig      `json:"policies"`
+	// Shadow is a second policy, which is never enforced.
+	Shadow shadow.Options `json:"shadow"`
 	// Router is laid over the policy's own defaults; see [policies.ParseConfig].
 	Router json.RawMessage `json:"router"`
 
@@ -156,6 +159,7 @@ func (c *config) validate() error {
 			"needs a policy to put in the shipped one's place: set policies.directory, policies.configMaps.namespace or policies.bundle.url"))
 	}
 	errs = append(errs, c.Policies.Validate(field.NewPath("policies"))...)
+	errs = append(errs, c.Shadow.Validate(field.NewPath("shadow"))...)
 	return errs.ToAggregate()
 }
 

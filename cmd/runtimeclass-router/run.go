@@ -27,6 +27,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 	"github.com/runtimeclass-router/runtimeclass-router/registration"
+	"github.com/runtimeclass-router/runtimeclass-router/shadow"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
@@ -125,6 +126,12 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger,
 		Now:        time.Now,
 		Observers:  []webhook.Observer{r.decisions},
 	}
+	if s := r.loader.shadow; s != nil {
+		if err := metrics.Registry.Register(s); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+		options.Observers = append(options.Observers, s)
+	}
 	r.endpoints = map[string]*webhook.Endpoint{}
 	for path, handler := range map[string]admission.Handler{
 		webhook.MutatePodPath:        webhook.NewHandler(options),
@@ -155,7 +162,8 @@ func (r *router) newLoader(kube *rest.Config, read func() (*config, error)) (*lo
 	}
 	return &loader{
 		read:    read,
-		set:     sources.NewSet(sources.New(r.config.Policies.Options, client, r.log)),
+		set:     sources.NewSet(sources.New(r.config.Policies.Options, catalog.PolicyLabelValue, client, r.log)),
+		shadow:  r.newShadow(client),
 		engine:  r.engine,
 		catalog: r.catalog.Load,
 		metrics: r.metrics,
@@ -166,6 +174,18 @@ func (r *router) newLoader(kube *rest.Config, read func() (*config, error)) (*lo
 		config:  r.config,
 		told:    map[string]string{},
 	}, nil
+}
+
+// newShadow returns nil where no second policy is configured.
+func (r *router) newShadow(client kubernetes.Interface) *shadow.Shadow {
+	if !r.config.Shadow.Enabled() {
+		return nil
+	}
+	return shadow.New(shadow.Config{
+		Options: r.config.Shadow,
+		Sources: sources.New(r.config.Shadow.Options, catalog.ShadowLabelValue, client, r.log),
+		Log:     r.log,
+	})
 }
 
 // load loads policies from when the cluster is known: they are tried over its classes.
@@ -193,6 +213,9 @@ func (r *router) run(ctx context.Context) error {
 	group.Go(func() error { return r.runGuards(background) })
 	group.Go(func() error { return r.loader.set.Run(background) })
 	group.Go(func() error { return r.load(background) })
+	if r.loader.shadow != nil {
+		group.Go(func() error { return r.loader.shadow.Run(background) })
+	}
 	group.Go(func() error {
 		defer stop()
 		return r.runServer(ctx, background)
@@ -233,6 +256,9 @@ func (r *router) applyCatalog(ctx context.Context, c *catalog.Catalog) error {
 	}
 	r.catalog.Store(c)
 	r.tellGuards()
+	if r.loader.shadow != nil {
+		r.loader.shadow.SetCatalog(c)
+	}
 	for _, class := range c.RuntimeClasses {
 		for _, note := range class.Notes {
 			r.log.Info("runtime class is odd", "runtimeClass", class.Name, "note", note)

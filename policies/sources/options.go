@@ -120,15 +120,15 @@ func (b *BundleOptions) oci() bool { return strings.HasPrefix(b.URL, "oci://") }
 // reference is what an OCI client calls the bundle: REGISTRY/REPOSITORY:TAG.
 func (b *BundleOptions) reference() string { return strings.TrimPrefix(b.URL, "oci://") }
 
-// New returns the sources that the options name, the shipped policy first. The client is
-// used for ConfigMaps only.
-func New(o Options, client kubernetes.Interface, log logr.Logger) []Source {
+// New returns the sources that the options name, the shipped policy first. ConfigMaps are
+// those whose policy label has that value, and all that the client is used for.
+func New(o Options, value string, client kubernetes.Interface, log logr.Logger) []Source {
 	all := []Source{NewEmbedded()}
 	if o.Directory != "" {
 		all = append(all, NewDirectory(o.Directory))
 	}
 	if o.ConfigMaps.Namespace != "" {
-		all = append(all, NewConfigMaps(client, o.ConfigMaps.Namespace))
+		all = append(all, NewConfigMaps(client, o.ConfigMaps.Namespace, value))
 	}
 	if o.Bundle.URL != "" {
 		all = append(all, NewBundle(o.Bundle, log))

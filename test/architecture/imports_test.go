@@ -36,6 +36,7 @@ var arrows = []struct {
 	{"./webhook", []string{"./certs", "./catalog/informers", "./cmd"}},
 	{"./certs", []string{"./policies", "./catalog", "./webhook", "./cmd"}},
 	{"./survey", []string{"./certs", "./cmd", "./backstop", "./registration"}},
+	{"./shadow", []string{"./certs", "./cmd", "./backstop", "./registration", "./catalog/informers"}},
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./backstop", []string{"./webhook", "./certs", "./cmd", "./catalog/informers"}},
 	{"./test/controlplane", []string{"./policies", "./catalog", "./webhook", "./certs", "./cmd"}},

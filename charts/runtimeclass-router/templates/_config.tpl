@@ -65,6 +65,12 @@ policies:
     {{- end }}
   {{- end }}
   {{- end }}
+{{- if .Values.policies.shadow }}
+shadow:
+  mode: {{ .Values.policies.mode }}
+  configMaps:
+    namespace: {{ .Release.Namespace | quote }}
+{{- end }}
 router: {{- include "router.settings" . | nindent 2 }}
 {{- end }}
 

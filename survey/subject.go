@@ -85,20 +85,25 @@ func Mirrors(object metav1.Object) bool {
 	return mirror && slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == "Node" })
 }
 
-// Owner is the kind/name of what made the pod: its controller, and of the pods of a
-// Deployment the Deployment, whose ReplicaSets come and go. What nobody made is its own.
+// Owner is [OwnerOf] the pod, and a workload itself.
 func (s *Subject) Owner() string {
+	own := s.Kind + "/" + s.Name
 	object, ok := s.Document.Object.(metav1.Object)
 	if !ok {
-		return s.Kind + "/" + s.Name
+		return own
 	}
-	owner := metav1.GetControllerOfNoCopy(object)
-	if owner == nil {
-		return s.Kind + "/" + s.Name
+	return cmp.Or(OwnerOf(metav1.GetControllerOfNoCopy(object), object.GetLabels()), own)
+}
+
+// OwnerOf is the kind/name of what made a pod: its controller, and of the pods of a Deployment
+// the Deployment, whose ReplicaSets come and go. It is empty where nothing did.
+func OwnerOf(controller *metav1.OwnerReference, labels map[string]string) string {
+	if controller == nil {
+		return ""
 	}
-	hash := object.GetLabels()["pod-template-hash"]
-	if name, cut := strings.CutSuffix(owner.Name, "-"+hash); owner.Kind == "ReplicaSet" && hash != "" && cut {
+	hash := labels["pod-template-hash"]
+	if name, cut := strings.CutSuffix(controller.Name, "-"+hash); controller.Kind == "ReplicaSet" && hash != "" && cut {
 		return "Deployment/" + name
 	}
-	return owner.Kind + "/" + owner.Name
+	return controller.Kind + "/" + controller.Name
 }

@@ -25,34 +25,38 @@ type Verdict struct {
 	Route   webhook.Route // no more than its mode at a policy error
 }
 
-// Verdict routes a pod. A policy error is one: where the namespace is enforced it refuses
-// the pod. The error is a pod that cannot be read.
+// Verdict routes a pod. A policy error is a verdict, with the places in the policy's files as
+// reasons. The error is a pod that cannot be read.
 func (s *Side) Verdict(ctx context.Context, in *policies.Input) (*Verdict, error) {
 	route, err := s.Router.Route(ctx, *in)
-	var fault *policies.Fault
-	if errors.As(err, &fault) {
-		return s.fault(ctx, in, route, err)
+	v, fault := VerdictOf(route, err)
+	if fault != nil || err == nil {
+		return v, fault
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Verdict{Said: route.Outcome(), Denied: route.Denied(), Reasons: route.Reasons, Route: route}, nil
-}
-
-func (s *Side) fault(ctx context.Context, in *policies.Input, route webhook.Route, err error) (*Verdict, error) {
 	snapshot, snapshotErr := s.Router.Engine.Snapshot()
 	if snapshotErr != nil {
 		return nil, snapshotErr
-	}
-	v := &Verdict{Said: "POLICY ERROR", Denied: route.Mode == policies.Enforce, Route: route}
-	if !v.Denied {
-		v.Said = fmt.Sprintf("unchanged (%s), else POLICY ERROR", route.Mode)
 	}
 	own := func(module string) bool { _, own := s.Source.Modules[module]; return own }
 	for _, p := range s.Source.Problems(webhook.Blame(ctx, snapshot, own, *in, err)) {
 		v.Reasons = append(v.Reasons, p.String())
 	}
 	return v, nil
+}
+
+// VerdictOf is what a route, or the error in its place, does to a pod. A policy error is a
+// verdict: where the namespace is enforced it refuses the pod. Any other error is returned.
+func VerdictOf(route webhook.Route, err error) (*Verdict, error) {
+	var fault *policies.Fault
+	switch {
+	case err == nil:
+		return &Verdict{Said: route.Outcome(), Denied: route.Denied(), Reasons: route.Reasons, Route: route}, nil
+	case !errors.As(err, &fault):
+		return nil, err
+	case route.Mode == policies.Enforce:
+		return &Verdict{Said: "POLICY ERROR", Denied: true, Route: route}, nil
+	}
+	return &Verdict{Said: fmt.Sprintf("unchanged (%s), else POLICY ERROR", route.Mode), Route: route}, nil
 }
 
 // News is the first reason that the old verdict did not give.

@@ -110,7 +110,7 @@ func (o *policyDiffOptions) run(ctx context.Context, in io.Reader, out, errOut i
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	d := &difference{exempt: o.exempt, now: time.Now(), changes: map[change]*counted{}, met: map[string]bool{}}
+	d := &difference{exempt: o.exempt, now: time.Now(), met: map[string]bool{}}
 	if err := o.prepare(ctx, stream, d, labels); err != nil {
 		return err
 	}

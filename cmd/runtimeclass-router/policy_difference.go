@@ -1,34 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/survey"
 )
-
-// change is how the route of an owner's pods differs; only these are kept.
-type change struct {
-	Namespace   string `json:"namespace"`
-	Owner       string `json:"owner"` // kind/name
-	From        string `json:"from"`
-	To          string `json:"to"`
-	NewlyDenied bool   `json:"newlyDenied"`
-}
-
-// counted says how many pods change so, and why the first of them does.
-type counted struct {
-	Pods   int    `json:"pods"` // and workloads, each of which counts as one
-	Reason string `json:"reason"`
-
-	first int // of the items, that Reason is of
-}
 
 // difference compares pods, in any number of goroutines at once.
 type difference struct {
@@ -38,11 +19,12 @@ type difference struct {
 	exempt                 []string
 	now                    time.Time
 
+	changes survey.Changes
+
 	mu       sync.Mutex
 	compared int
 	replaced int             // pods whose creator asked for a class that is not known any more
 	met      map[string]bool // namespaces with a pod
-	changes  map[change]*counted
 }
 
 // route compares one document, of an item at that position.
@@ -100,52 +82,26 @@ func (d *difference) count(position int, s *survey.Subject, replaced bool, was, 
 	if replaced {
 		d.replaced++
 	}
-	if was == nil || was.Said == is.Said {
-		return
+	if was != nil {
+		d.changes.Add(position, s.Namespace, s.Owner(), was, is)
 	}
-	c := change{Namespace: s.Namespace, Owner: s.Owner(), From: was.Said, To: is.Said, NewlyDenied: is.Denied && !was.Denied}
-	seen := d.changes[c]
-	if seen == nil {
-		seen = &counted{first: position, Reason: is.News(was)}
-		d.changes[c] = seen
-	}
-	if position < seen.first {
-		seen.first, seen.Reason = position, is.News(was)
-	}
-	seen.Pods++
 }
 
 // diffReport is the output of -o json.
 type diffReport struct {
-	Compared    int           `json:"compared"`
-	Changed     int           `json:"changed"`
-	NewlyDenied int           `json:"newlyDenied"`
-	Changes     []countedDiff `json:"changes"`
-}
-
-type countedDiff struct {
-	change
-	counted
+	Compared    int              `json:"compared"`
+	Changed     int              `json:"changed"`
+	NewlyDenied int              `json:"newlyDenied"`
+	Changes     []survey.Counted `json:"changes"`
 }
 
 func (d *difference) report() *diffReport {
-	report := &diffReport{Compared: d.compared, Changes: []countedDiff{}}
-	for c, n := range d.changes {
-		report.Changes = append(report.Changes, countedDiff{c, *n})
-		report.Changed += n.Pods
+	report := &diffReport{Compared: d.compared, Changes: d.changes.List()}
+	for _, c := range report.Changes {
+		report.Changed += c.Pods
 		if c.NewlyDenied {
-			report.NewlyDenied += n.Pods
+			report.NewlyDenied += c.Pods
 		}
 	}
-	slices.SortFunc(report.Changes, func(a, b countedDiff) int {
-		if a.NewlyDenied != b.NewlyDenied { // what breaks comes first
-			if a.NewlyDenied {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Owner, b.Owner),
-			strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
-	})
 	return report
 }

@@ -38,6 +38,7 @@ var arrows = []struct {
 	{"./certs", []string{"./policies", "./catalog", "./webhook", "./cmd"}},
 	{"./survey", []string{"./certs", "./cmd", "./backstop", "./registration"}},
 	{"./doctor", []string{"./certs", "./cmd", "./catalog/informers"}},
+	{"./shadow", []string{"./certs", "./cmd", "./backstop", "./registration", "./catalog/informers"}},
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./backstop", []string{"./webhook", "./certs", "./cmd", "./catalog/informers"}},
 	{"./benchmark", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./registration", "./backstop", "./cmd"}},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 )
@@ -32,12 +33,13 @@ type file struct {
 		Drain         json.RawMessage `json:"drain"`
 		Configuration string          `json:"configuration"`
 	} `json:"webhook"`
-	Metrics  json.RawMessage  `json:"metrics"`
-	Health   json.RawMessage  `json:"health"`
-	Certs    certs.Options    `json:"certs"`
-	Guards   backstop.Options `json:"guards"`
-	Log      json.RawMessage  `json:"log"`
-	Policies struct {
+	Metrics     json.RawMessage     `json:"metrics"`
+	Health      json.RawMessage     `json:"health"`
+	Certs       certs.Options       `json:"certs"`
+	Guards      backstop.Options    `json:"guards"`
+	Log         json.RawMessage     `json:"log"`
+	DecisionLog decisionlog.Options `json:"decisionLog"`
+	Policies    struct {
 		Mode            string `json:"mode"`
 		sources.Options `json:",inline"`
 	} `json:"policies"`
@@ -80,6 +82,9 @@ func TestConfiguration(t *testing.T) {
 			if err := f.Certs.Validate(field.NewPath("certs")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
+			if err := f.DecisionLog.Validate(field.NewPath("decisionLog")).ToAggregate(); err != nil {
+				t.Error(err)
+			}
 			if err := f.Policies.Validate(field.NewPath("policies")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
@@ -107,10 +112,11 @@ func checkMounts(t *testing.T, f file, deployment *appsv1.Deployment) {
 		mounted[mount.MountPath] = mount.Name
 	}
 	want := map[string]string{"/etc/runtimeclass-router/config": "config"}
-	bundle := f.Policies.Bundle
+	bundle, upload := f.Policies.Bundle, f.DecisionLog.Upload
 	for directory, volume := range map[string]string{
 		bundle.PersistDirectory: "bundle", bundle.KeysDirectory: "bundle-keys",
 		bundle.CredentialsDirectory: "bundle-credentials", strings.TrimSuffix(bundle.CAFile, "/ca.crt"): "bundle-ca",
+		upload.CredentialsDirectory: "upload-credentials", strings.TrimSuffix(upload.CAFile, "/ca.crt"): "upload-ca",
 	} {
 		if directory != "" {
 			want[directory] = volume

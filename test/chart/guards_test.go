@@ -153,16 +153,18 @@ func TestGuardsSelectAsTheWebhookDoes(t *testing.T) {
 func TestValidatingWebhook(t *testing.T) {
 	t.Parallel()
 	const fail, ignore = admissionregistrationv1.Fail, admissionregistrationv1.Ignore
+	const none, noneOnDryRun = admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun
 	want := map[string]struct {
 		policy  admissionregistrationv1.FailurePolicyType
 		timeout int32
 		path    string
+		effects admissionregistrationv1.SideEffectClass
 	}{
-		"pods-final.runtimeclass-router.io":         {fail, 3, "/validate-pod"},
-		"pods-lowered-final.runtimeclass-router.io": {fail, 3, "/validate-pod"},
-		"pods-updated.runtimeclass-router.io":       {ignore, 1, "/validate-pod"},
-		"workloads.runtimeclass-router.io":          {ignore, 1, "/validate-workload"},
-		"policies.runtimeclass-router.io":           {ignore, 10, "/validate-policy"},
+		"pods-final.runtimeclass-router.io":         {fail, 3, "/validate-pod", noneOnDryRun}, // Events
+		"pods-updated.runtimeclass-router.io":       {ignore, 1, "/validate-pod", none},
+		"workloads.runtimeclass-router.io":          {ignore, 1, "/validate-workload", none},
+		"pods-lowered-final.runtimeclass-router.io": {fail, 3, "/validate-pod", noneOnDryRun},
+		"policies.runtimeclass-router.io":           {ignore, 10, "/validate-policy", none},
 	}
 	for name, values := range map[string]string{"service": "", "url": variants["url"]} {
 		configuration := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, render(t, values))
@@ -174,7 +176,7 @@ func TestValidatingWebhook(t *testing.T) {
 				t.Errorf("%s: %s is rendered with rules", name, webhook.Name)
 			}
 			w := want[webhook.Name]
-			if *webhook.FailurePolicy != w.policy || *webhook.TimeoutSeconds != w.timeout || *webhook.SideEffects != admissionregistrationv1.SideEffectClassNone {
+			if *webhook.FailurePolicy != w.policy || *webhook.TimeoutSeconds != w.timeout || *webhook.SideEffects != w.effects {
 				t.Errorf("%s: %s: %s, %d s, %s", name, webhook.Name, *webhook.FailurePolicy, *webhook.TimeoutSeconds, *webhook.SideEffects)
 			}
 			var reached string

@@ -102,6 +102,8 @@ var variants = map[string]string{
 	"named":      "{preset: aks-pod-sandboxing, runtimeClasses: {create: true}, image: {registry: registry.example}}",
 	"issued":     "{certs: {mode: certManager}}",
 	"given":      "{certs: {mode: secret, secretName: mine, caBundle: Q0E=}, cleanup: {enabled: false}}",
+	"told":       `{decisionLog: {sample: {allowed: 0.01}, upload: {url: "https://logs.example/logs", labels: {cluster: a}, credentialsSecret: logs, caConfigMap: logs}}}`,
+	"untold":     "{decisionLog: {events: false, sample: {denied: 0}}}",
 	"one class":  `{runtimeClasses: {create: true, list: [{name: sandbox, handler: runsc, labels: {a: b}, annotations: {c: d}}]}}`,
 }
 

@@ -23,6 +23,24 @@ guards:
 log:
   format: {{ .Values.log.format }}
   level: {{ .Values.log.level }}
+{{- with .Values.decisionLog }}
+decisionLog:
+  {{- with omit . "upload" }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with .upload }}
+  upload:
+    {{- with omit . "credentialsSecret" "caConfigMap" }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- if .credentialsSecret }}
+    credentialsDirectory: /etc/runtimeclass-router/upload-credentials
+    {{- end }}
+    {{- if .caConfigMap }}
+    caFile: /etc/runtimeclass-router/upload-ca/ca.crt
+    {{- end }}
+  {{- end }}
+{{- end }}
 policies:
   mode: {{ .Values.policies.mode }}
   configMaps:
@@ -47,6 +65,12 @@ policies:
     {{- end }}
   {{- end }}
   {{- end }}
+{{- if .Values.policies.shadow }}
+shadow:
+  mode: {{ .Values.policies.mode }}
+  configMaps:
+    namespace: {{ .Release.Namespace | quote }}
+{{- end }}
 router: {{- include "router.settings" . | nindent 2 }}
 {{- end }}
 

@@ -36,10 +36,9 @@ type metricsForTest struct{}
 func (*metricsForTest) counts() counts { m := newMetrics(); return m.counts("events") }
 
 // told is what is said of a decision that an edit has changed.
-func told(t *testing.T, edit func(*webhook.Decision)) *recorder {
+func told(t *testing.T, denied *webhook.Decision, edit func(*webhook.Decision)) *recorder {
 	t.Helper()
-	d := *decide(t, "untrusted", hostNetwork)
-	request := *d.Request
+	d, request := *denied, *denied.Request
 	d.Request = &request
 	edit(&d)
 	r := &recorder{}
@@ -53,7 +52,7 @@ func told(t *testing.T, edit func(*webhook.Decision)) *recorder {
 
 func TestADenialIsToldOnTheController(t *testing.T) {
 	t.Parallel()
-	r := told(t, func(*webhook.Decision) {})
+	r := told(t, decide(t, "untrusted", hostNetwork), func(*webhook.Decision) {})
 	want := []corev1.ObjectReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "untrusted", Name: "api-7d4f9c", UID: "rs-1"}}
 	if diff := cmp.Diff(want, r.about); diff != "" {
 		t.Fatal(diff)
@@ -65,7 +64,7 @@ func TestADenialIsToldOnTheController(t *testing.T) {
 
 func TestAnErrorThatRefusesIsToldToo(t *testing.T) {
 	t.Parallel()
-	r := told(t, func(d *webhook.Decision) { *d = *failed() })
+	r := told(t, failed(), func(*webhook.Decision) {})
 	if len(r.said) != 1 || r.said[0] != "Warning RuntimeUndecided CreatePod no" {
 		t.Errorf("said %q", r.said)
 	}
@@ -73,7 +72,7 @@ func TestAnErrorThatRefusesIsToldToo(t *testing.T) {
 
 func TestWhatIsNotTold(t *testing.T) {
 	t.Parallel()
-	yes := true
+	denied, yes := decide(t, "untrusted", hostNetwork), true
 	pod := func(metadata string) func(*webhook.Decision) {
 		return func(d *webhook.Decision) {
 			read, err := policies.ReadPod([]byte(`{"metadata": ` + metadata + `, "spec": {}}`))
@@ -102,7 +101,7 @@ func TestWhatIsNotTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if r := told(t, edit); len(r.said) > 0 {
+			if r := told(t, denied, edit); len(r.said) > 0 {
 				t.Errorf("said %q", r.said)
 			}
 		})

@@ -14,17 +14,13 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
-// secrets makes words that occur nowhere else, and remembers them.
-type secrets struct {
-	*rand.Rand
-	made []string
-}
+// secrets makes words that occur nowhere else.
+type secrets struct{ *rand.Rand }
 
-func (s *secrets) word() string {
-	word := fmt.Sprintf("s3cret%08x", s.Uint32())
-	s.made = append(s.made, word)
-	return word
-}
+// mark is in each of them.
+const mark = "s3cret"
+
+func (s *secrets) word() string { return fmt.Sprintf("%s%08x", mark, s.Uint32()) }
 
 func (s *secrets) words() (words []string) {
 	for range s.IntN(3) {
@@ -87,7 +83,7 @@ func (s *secrets) pod() *corev1.Pod {
 // environment, a command, an annotation or a label is in any of them.
 func TestNothingOfAPodIsTold(t *testing.T) {
 	t.Parallel()
-	s := &secrets{Rand: rand.New(rand.NewPCG(20261130, 1))}
+	s := &secrets{rand.New(rand.NewPCG(20261130, 1))}
 	recorded := &recorder{}
 	events, err := newDenials(recorded, (&metricsForTest{}).counts())
 	if err != nil {
@@ -95,7 +91,7 @@ func TestNothingOfAPodIsTold(t *testing.T) {
 	}
 	server := newServer(t)
 	outcomes := map[string]int{}
-	for i := range 400 {
+	for i := range 200 {
 		raw := asJSON(t, s.pod())
 		switch i % 8 {
 		case 6: // what cannot be read, in the place where it hurts
@@ -112,21 +108,15 @@ func TestNothingOfAPodIsTold(t *testing.T) {
 		events.decided(d)
 		outcomes[e.Action]++
 		told := asJSON(t, e) + asJSON(t, newEvent(e, nil))
-		for _, word := range s.made {
-			if strings.Contains(told, word) {
-				t.Fatalf("%q is told:\n%s", word, told)
-			}
+		if strings.Contains(told, mark) {
+			t.Fatalf("a secret is told:\n%s", told)
 		}
 	}
-	for _, said := range recorded.said {
-		for _, word := range s.made {
-			if strings.Contains(said, word) {
-				t.Fatalf("%q is told:\n%s", word, said)
-			}
-		}
+	if said := strings.Join(recorded.said, "\n"); said == "" || strings.Contains(said, mark) {
+		t.Errorf("a secret is told, or nothing is:\n%s", said)
 	}
 	for _, outcome := range []string{"deny", "route", ""} {
-		if outcomes[outcome] < 20 {
+		if outcomes[outcome] < 10 {
 			t.Errorf("%v: the test shows little", outcomes)
 		}
 	}

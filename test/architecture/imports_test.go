@@ -34,7 +34,7 @@ var arrows = []struct {
 	{"./policies/sources", []string{controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./policies/schemas", []string{opa, clientGo, controllerRuntime, "./catalog", "./webhook", "./certs", "./cmd"}},
 	{"./webhook", []string{"./certs", "./catalog/informers", "./cmd", "./decisionlog", "./remote"}},
-	{"./decisionlog", []string{"./certs", "./catalog/informers", "./cmd", "./registration", "./backstop", "./policies/sources", clientGo + "/kubernetes"}},
+	{"./decisionlog", []string{"./certs", "./catalog/informers", "./cmd", "./registration", "./backstop", "./policies/sources"}},
 	{"./remote", []string{opa, clientGo, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 	{"./certs", []string{"./policies", "./catalog", "./webhook", "./cmd"}},
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},

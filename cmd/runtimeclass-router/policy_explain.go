@@ -87,11 +87,10 @@ func (q *question) grow(ctx context.Context, t *tree) error {
 	if err != nil {
 		return err
 	}
-	r := result{Route: route}
-	if r.denied() {
+	if route.Denied() {
 		t.add(0, "answer  denied")
 	} else {
-		t.add(0, "answer  %s: %s", route.Action, outcome(&r))
+		t.add(0, "answer  %s: %s", route.Action, route.Outcome())
 	}
 	for _, reason := range route.Reasons {
 		t.add(1, "%s", reason)

@@ -37,6 +37,7 @@ var arrows = []struct {
 	{"./decisionlog", []string{"./certs", "./catalog/informers", "./cmd", "./registration", "./backstop", "./policies/sources"}},
 	{"./remote", []string{opa, clientGo, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 	{"./certs", []string{"./policies", "./catalog", "./webhook", "./cmd"}},
+	{"./survey", []string{"./certs", "./cmd", "./backstop", "./registration"}},
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./backstop", []string{"./webhook", "./certs", "./cmd", "./catalog/informers"}},
 	{"./test/controlplane", []string{"./policies", "./catalog", "./webhook", "./certs", "./cmd"}},

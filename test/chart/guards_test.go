@@ -125,7 +125,10 @@ func TestGuardsSelectAsTheWebhookDoes(t *testing.T) {
 		"fallback": only[*admissionregistrationv1.MutatingAdmissionPolicyBinding](t, objects).Spec.MatchResources.NamespaceSelector,
 	}
 	for _, webhook := range only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, objects).Webhooks {
-		if webhook.Name != "policies.runtimeclass-router.io" { // see TestPolicyConfigMapsAreOfTheRelease
+		switch webhook.Name {
+		case "policies.runtimeclass-router.io": // see TestPolicyConfigMapsAreOfTheRelease
+		case "pods-lowered-final.runtimeclass-router.io": // see TestSkipTrusted
+		default:
 			selectors[webhook.Name] = webhook.NamespaceSelector
 		}
 	}
@@ -157,10 +160,11 @@ func TestValidatingWebhook(t *testing.T) {
 		path    string
 		effects admissionregistrationv1.SideEffectClass
 	}{
-		"pods-final.runtimeclass-router.io":   {fail, 3, "/validate-pod", noneOnDryRun}, // Events
-		"pods-updated.runtimeclass-router.io": {ignore, 1, "/validate-pod", none},
-		"workloads.runtimeclass-router.io":    {ignore, 1, "/validate-workload", none},
-		"policies.runtimeclass-router.io":     {ignore, 10, "/validate-policy", none},
+		"pods-final.runtimeclass-router.io":         {fail, 3, "/validate-pod", noneOnDryRun},
+		"pods-lowered-final.runtimeclass-router.io": {fail, 3, "/validate-pod", noneOnDryRun},
+		"pods-updated.runtimeclass-router.io":       {ignore, 1, "/validate-pod", none},
+		"workloads.runtimeclass-router.io":          {ignore, 1, "/validate-workload", none},
+		"policies.runtimeclass-router.io":           {ignore, 10, "/validate-policy", none},
 	}
 	for name, values := range map[string]string{"service": "", "url": variants["url"]} {
 		configuration := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, render(t, values))

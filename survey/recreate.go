@@ -1,4 +1,4 @@
-package main
+package survey
 
 import (
 	"encoding/json"
@@ -36,18 +36,18 @@ type sent struct {
 	} `json:"f:spec"`
 }
 
-// recreated is a pod that its owner would create next, as the webhook would be shown it.
-type recreated struct {
-	raw json.RawMessage
-	// replaced: its creator asked for a class, and the webhook wrote another over it.
-	replaced bool
+// Recreated is a pod that its owner would create next, as the webhook would be shown it.
+type Recreated struct {
+	Raw json.RawMessage
+	// Replaced: its creator asked for a class, and the webhook wrote another over it.
+	Replaced bool
 }
 
-// recreate makes of a pod that a cluster runs the one that comes after it: what the
+// Recreate makes of a pod that a cluster runs the one that comes after it: what the
 // cluster added since it was created, and what the webhook wrote into it, are taken out.
 // What the API server's own plugins add before they call webhooks stays: a new pod has
 // it too. A pod that no cluster has run comes back as it is.
-func recreate(raw json.RawMessage, cluster *catalog.Catalog) (recreated, error) {
+func Recreate(raw json.RawMessage, cluster *catalog.Catalog) (Recreated, error) {
 	var object struct {
 		Metadata, Spec map[string]json.RawMessage
 		Status         struct {
@@ -55,22 +55,22 @@ func recreate(raw json.RawMessage, cluster *catalog.Catalog) (recreated, error) 
 		}
 	}
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return recreated{}, err
+		return Recreated{}, err
 	}
 	if object.Status.Phase == "" || object.Metadata == nil || object.Spec == nil {
-		return recreated{raw: raw}, nil
+		return Recreated{Raw: raw}, nil
 	}
 	p := &stored{metadata: object.Metadata, spec: object.Spec}
 	if err := p.read(); err != nil {
-		return recreated{}, err
+		return Recreated{}, err
 	}
 	p.forget()
 	replaced, err := p.unroute(cluster)
 	if err != nil {
-		return recreated{}, err
+		return Recreated{}, err
 	}
 	raw, err = json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": p.metadata, "spec": p.spec})
-	return recreated{raw: raw, replaced: replaced}, err
+	return Recreated{Raw: raw, Replaced: replaced}, err
 }
 
 func (p *stored) read() error {

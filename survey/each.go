@@ -1,4 +1,4 @@
-package main
+package survey
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
 
-// item is one thing to compare. It is decoded by the goroutine that compares it.
-type item struct {
+// Item is one thing to look at. It is decoded by the goroutine that does.
+type Item struct {
 	position  int
 	documents iter.Seq2[*catalog.Document, error]
 }
@@ -24,11 +24,18 @@ type placed struct {
 	err      error
 }
 
-// all compares the items, as many at once as there are processors, and returns what could
-// not be compared, in the order of the items.
-func (d *difference) all(ctx context.Context, items iter.Seq2[*item, error]) error {
+// Progress is told how far reading is.
+type Progress interface {
+	Size(all int64)
+	At(read int64)
+}
+
+// Each hands the documents of the items to look, as many at once as there are processors,
+// with their item's position, which counts from 1. It returns what could not be looked at,
+// in the order of the items.
+func Each(ctx context.Context, items iter.Seq2[*Item, error], look func(ctx context.Context, position int, document *catalog.Document) error) error {
 	var (
-		work    = make(chan *item)
+		work    = make(chan *Item)
 		workers sync.WaitGroup
 		mu      sync.Mutex
 		errs    []placed
@@ -43,7 +50,7 @@ func (d *difference) all(ctx context.Context, items iter.Seq2[*item, error]) err
 			for one := range work {
 				for document, err := range one.documents {
 					if err == nil {
-						err = d.route(ctx, one.position, document)
+						err = look(ctx, one.position, document)
 					}
 					if err != nil {
 						fail(one.position, err)

@@ -1,4 +1,4 @@
-package main
+package survey
 
 import (
 	"encoding/json"
@@ -106,7 +106,7 @@ func TestRecreate(t *testing.T) {
 			if test.status == "" {
 				test.status = running
 			}
-			got, err := recreate(json.RawMessage(`{"apiVersion": "v1", "kind": "Pod", "metadata": {`+test.metadata+`}, "spec": {`+test.spec+`}, `+test.status+`}`), exampleCatalog(t))
+			got, err := Recreate(json.RawMessage(`{"apiVersion": "v1", "kind": "Pod", "metadata": {`+test.metadata+`}, "spec": {`+test.spec+`}, `+test.status+`}`), exampleCatalog(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,11 +119,11 @@ func TestRecreate(t *testing.T) {
 				delete(object, "status")
 				return object
 			}
-			if diff := cmp.Diff(decode(want), decode(string(got.raw))); diff != "" {
+			if diff := cmp.Diff(decode(want), decode(string(got.Raw))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if got.replaced != test.replaced {
-				t.Errorf("replaced %t, want %t", got.replaced, test.replaced)
+			if got.Replaced != test.replaced {
+				t.Errorf("replaced %t, want %t", got.Replaced, test.replaced)
 			}
 		})
 	}
@@ -142,33 +142,17 @@ func TestRecreateOfWhatIsNoPod(t *testing.T) {
 				field += `, "` + lacking + `": {}`
 			}
 		}
-		if got, err := recreate(json.RawMessage(`{`+field+`, `+running+`}`), exampleCatalog(t)); err == nil {
-			t.Errorf("%s: %s", field, got.raw)
+		if got, err := Recreate(json.RawMessage(`{`+field+`, `+running+`}`), exampleCatalog(t)); err == nil {
+			t.Errorf("%s: %s", field, got.Raw)
 		}
 	}
 }
 
 func exampleCatalog(t *testing.T) *catalog.Catalog {
 	t.Helper()
-	m := &catalog.Manifests{}
-	if err := m.Add("example", exampleCluster); err != nil {
+	m, err := catalog.ReadManifests([]string{"../cmd/runtimeclass-router/cluster.yaml"}, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return m.Catalog()
-}
-
-// TestPolicyDiffSaysWhatItCannotKnow: a class that was replaced, and the label that is
-// tried out, both in words.
-func TestPolicyDiffSaysWhatItCannotKnow(t *testing.T) {
-	t.Parallel()
-	list := `{"items": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"runtimeclass-router.io/trust": "untrusted"}}},
-		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop", "annotations": {` + ours + `}, ` + sentBy(`, "f:runtimeClassName": {}`) + `},
-		"spec": {` + containers + `, ` + routed + `}, ` + running + `}]}`
-	out, errOut, err := run(t, list, "policy", "diff", "-f", "-", "--set-label", "shop:runtimeclass-router.io/trust=trusted")
-	if err != nil || !strings.Contains(out, "gvisor") || !strings.Contains(out, "crun") || !strings.Contains(out, "1 of 1 change") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if want := "note: pods whose class the webhook replaced count as asking for none, since what they asked for is not recorded: 1\n"; errOut != want {
-		t.Errorf("got %q, want %q", errOut, want)
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package survey
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 // podPages is how many pods are asked for at once, as kubectl does.
 const podPages = 500
 
-// livePods lists the pods of a cluster, page by page.
-type livePods struct {
+// Pods lists the pods of a cluster, page by page.
+type Pods struct {
 	client              rest.Interface
 	namespace, selector string
 	notes               io.Writer
@@ -32,12 +32,14 @@ type livePods struct {
 	err error // that ended the list
 }
 
-func newLivePods(config *rest.Config, namespace, selector string, notes io.Writer) (*livePods, error) {
+// NewPods lists the pods of one namespace or, where it is empty, of all, with the labels of a
+// selector. Notes on what the list may lack go to notes.
+func NewPods(config *rest.Config, namespace, selector string, notes io.Writer) (*Pods, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	return &livePods{client: client.CoreV1().RESTClient(), namespace: namespace, selector: selector, notes: notes}, nil
+	return &Pods{client: client.CoreV1().RESTClient(), namespace: namespace, selector: selector, notes: notes}, nil
 }
 
 // podPage is a PodList whose pods are left as they were sent, so that fields which this
@@ -59,24 +61,24 @@ func (p *podPage) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// items yields each pod. One page is compared while the next is read, and no more are
-// held. What ends the list early is left in l.err.
-func (l *livePods) items(ctx context.Context, bar *progress) iter.Seq2[*item, error] {
+// Items yields each pod. One page is looked at while the next is read, and no more are
+// held. What ends the list early is left in [Pods.Err].
+func (l *Pods) Items(ctx context.Context, bar Progress) iter.Seq2[*Item, error] {
 	enough := errors.New("the rest is not asked for")
-	return func(yield func(*item, error) bool) {
+	return func(yield func(*Item, error) bool) {
 		var read int64
 		pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			page, err := l.page(ctx, options)
 			if err == nil && options.Continue == "" && page.RemainingItemCount != nil {
-				bar.size = int64(len(page.Items)) + *page.RemainingItemCount
+				bar.Size(int64(len(page.Items)) + *page.RemainingItemCount)
 			}
 			return page, err
 		})
 		pages.PageSize, pages.PageBufferSize = podPages, 0
 		err := pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: l.selector}, func(object runtime.Object) error {
 			read++
-			bar.at(read)
-			if pod, ok := object.(*runtime.Unknown); !ok || !yield(&item{documents: livePod(pod.Raw)}, nil) {
+			bar.At(read)
+			if pod, ok := object.(*runtime.Unknown); !ok || !yield(&Item{documents: livePod(pod.Raw)}, nil) {
 				return enough
 			}
 			return nil
@@ -87,10 +89,13 @@ func (l *livePods) items(ctx context.Context, bar *progress) iter.Seq2[*item, er
 	}
 }
 
+// Err is what ended the list early.
+func (l *Pods) Err() error { return l.err }
+
 // page reads one page. An API server remembers the state that a list began with for some
 // minutes, and then offers to go on with the state of now, from the pod where it stopped:
 // nothing is counted twice.
-func (l *livePods) page(ctx context.Context, options metav1.ListOptions) (*podPage, error) {
+func (l *Pods) page(ctx context.Context, options metav1.ListOptions) (*podPage, error) {
 	for {
 		result := l.client.Get().NamespaceIfScoped(l.namespace, l.namespace != "").Resource("pods").
 			VersionedParams(&options, scheme.ParameterCodec).
@@ -100,7 +105,7 @@ func (l *livePods) page(ctx context.Context, options metav1.ListOptions) (*podPa
 		if options.Continue != "" && apierrors.IsResourceExpired(err) {
 			next := continuation(err)
 			if next == "" || next == options.Continue {
-				return &podPage{}, fmt.Errorf("%w: the list took longer than the API server remembers its state: compare less at once, with -n or -l", err)
+				return &podPage{}, fmt.Errorf("%w: the list took longer than the API server remembers its state: ask for less at once, with -n or -l", err)
 			}
 			fmt.Fprintln(l.notes, "note: the list took longer than the API server remembers its state: pods that were created meanwhile may be missing")
 			options.Continue = next

@@ -59,9 +59,13 @@ type Owner struct {
 // Failure is why nothing could be decided.
 type Failure struct {
 	// Kind is as runtimeclass_router_errors_total counts it.
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
+	Kind string `json:"kind"`
+	// Message is left out where a pod cannot be read: a decoder quotes what it stumbles over.
+	Message string `json:"message,omitempty"`
 }
+
+// undecodable is the kind of error that quotes a pod.
+const undecodable = "undecodable"
 
 const (
 	// maxName bounds what others choose. Kubernetes' own names are shorter.
@@ -90,7 +94,10 @@ func newEntry(d *webhook.Decision) *Entry {
 	}
 	e.identify(d.Input.Pod)
 	if d.Err != nil {
-		e.Error = &Failure{Kind: d.ErrorKind(), Message: clip(d.Err.Error(), maxWords)}
+		e.Error = &Failure{Kind: d.ErrorKind()}
+		if e.Error.Kind != undecodable {
+			e.Error.Message = clip(d.Err.Error(), maxWords)
+		}
 		return e
 	}
 	e.Action, e.Trust, e.Isolation, e.Exception = string(r.Action), r.Trust, string(r.Isolation), r.Exception

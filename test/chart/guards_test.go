@@ -160,10 +160,10 @@ func TestValidatingWebhook(t *testing.T) {
 		path    string
 		effects admissionregistrationv1.SideEffectClass
 	}{
-		"pods-final.runtimeclass-router.io":         {fail, 3, "/validate-pod", noneOnDryRun}, // Events
+		"pods-final.runtimeclass-router.io":         {fail, 3, "/validate-pod", noneOnDryRun},
+		"pods-lowered-final.runtimeclass-router.io": {fail, 3, "/validate-pod", noneOnDryRun},
 		"pods-updated.runtimeclass-router.io":       {ignore, 1, "/validate-pod", none},
 		"workloads.runtimeclass-router.io":          {ignore, 1, "/validate-workload", none},
-		"pods-lowered-final.runtimeclass-router.io": {fail, 3, "/validate-pod", noneOnDryRun},
 		"policies.runtimeclass-router.io":           {ignore, 10, "/validate-policy", none},
 	}
 	for name, values := range map[string]string{"service": "", "url": variants["url"]} {

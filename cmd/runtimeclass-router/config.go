@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
@@ -38,9 +39,11 @@ type config struct {
 	Health  endpointConfig `json:"health"`
 	Certs   certs.Options  `json:"certs"`
 	// Guards say where the parameters of the in-process guards are written.
-	Guards   backstop.Options `json:"guards"`
-	Log      logConfig        `json:"log"`
-	Policies policiesConfig   `json:"policies"`
+	Guards backstop.Options `json:"guards"`
+	// Audit says whether running pods are looked at.
+	Audit    audit.Options  `json:"audit"`
+	Log      logConfig      `json:"log"`
+	Policies policiesConfig `json:"policies"`
 	// Router is laid over the policy's own defaults; see [policies.ParseConfig].
 	Router json.RawMessage `json:"router"`
 
@@ -120,6 +123,7 @@ func (c *config) validate() error {
 	errs := c.router.Validate(field.NewPath("router"))
 	errs = append(errs, c.Certs.Validate(field.NewPath("certs"))...)
 	errs = append(errs, c.Guards.Validate(field.NewPath("guards"))...)
+	errs = append(errs, c.Audit.Validate(field.NewPath("audit"))...)
 	hook := field.NewPath("webhook")
 	if c.Webhook.Port < 1 || c.Webhook.Port > 65535 {
 		errs = append(errs, field.Invalid(hook.Child("port"), c.Webhook.Port, "must be from 1 to 65535"))

@@ -52,6 +52,6 @@ stay on crun.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newPolicyCommand(), newBenchCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newPolicyCommand(), newAuditCommand(), newBenchCommand(), newVersionCommand())
 	return root
 }

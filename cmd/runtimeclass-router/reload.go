@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"sync"
 	"time"
@@ -213,6 +214,6 @@ func (l *loader) state(policy *sources.Policy) string {
 // needsRestart reports whether sections differ that are read only at the start.
 func needsRestart(running, given *config) bool {
 	return running.Webhook != given.Webhook || running.Metrics != given.Metrics || running.Health != given.Health ||
-		running.Certs != given.Certs || running.Guards != given.Guards || running.Log != given.Log ||
+		running.Certs != given.Certs || running.Guards != given.Guards || !reflect.DeepEqual(running.Audit, given.Audit) || running.Log != given.Log ||
 		running.Policies.Options != given.Policies.Options
 }

@@ -18,6 +18,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
@@ -46,6 +47,7 @@ type router struct {
 	server       *webhook.Server
 	loader       *loader
 	guards       *backstop.Writer // nil where no ServiceAccount is configured
+	scanner      *audit.Scanner   // nil where running pods are not looked at
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
 	armed          chan struct{} // closed when the API server asks the webhook, or nobody says that it should
@@ -109,6 +111,9 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		if r.guards, err = backstop.NewWriter(kube, c.Guards, r.inForce, log); err != nil {
 			return nil, fmt.Errorf("parameters of the guards: %w", err)
 		}
+	}
+	if err := r.newScanner(kube); err != nil {
+		return nil, err
 	}
 	options := webhook.Options{
 		Router:     &webhook.Router{Engine: r.engine},
@@ -183,6 +188,7 @@ func (r *router) run(ctx context.Context) error {
 	group.Go(func() error { return r.certificates.Run(background) })
 	group.Go(func() error { return r.runArmer(background) })
 	group.Go(func() error { return r.runGuards(background) })
+	group.Go(func() error { return r.runScanner(background) })
 	group.Go(func() error { return r.loader.set.Run(background) })
 	group.Go(func() error { return r.load(background) })
 	group.Go(func() error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,6 +95,9 @@ func (r *Reports) Write(ctx context.Context, report *Report, only string) (writt
 	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
 		object := r.object(namespace, byNamespace[namespace], report.passed[namespace])
 		_, err := r.objects.Namespace(namespace).Apply(ctx, reportName, object, metav1.ApplyOptions{FieldManager: reportName, Force: true})
+		if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			continue // it goes, with its pods
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("write %s %s/%s: %w", r.resource.Resource, namespace, reportName, err))
 			continue

@@ -55,7 +55,7 @@ in that one are enough. With -f they are those of manifests, as kubectl prints t
 
 -o report writes a report for each namespace with findings, and removes those of the others:
 Reports of openreports.io/v1alpha1, or else PolicyReports of wgpolicyk8s.io/v1alpha2. It
-takes the right to list, get, create, patch and delete them. With any other -o nothing is
+takes the right to list, create, patch and delete them. With any other -o nothing is
 written.
 
 Exit status: 0; with --fail-on 2 if there is such a finding, whatever its mode; 1 if

@@ -33,7 +33,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}, nil),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_audit_errors_total",
-			Help: "What a scan could not do, by what: scan (it ended early), pods (one could not be read), reports or lease.",
+			Help: "What a scan could not do, by what: scan (it ended early), pods (one could not be read) or reports.",
 		}, []string{"of"}),
 		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runtimeclass_router_audit_evictions_total",

@@ -7,5 +7,6 @@
 // one that its owner would create next, [Read] the input of the decision on it, and
 // [Side.Verdict] says what happens to it.
 //
-// It may import catalog, policies, webhook and a Kubernetes client; only cmd imports it.
+// It may import catalog, policies, webhook and a Kubernetes client; only
+// audit and cmd import it.
 package survey

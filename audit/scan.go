@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/survey"
 )
 
@@ -81,48 +82,67 @@ func (s *Scanner) scanUntil(ctx context.Context) {
 // scan looks at every pod once, and returns those that may be evicted.
 func (s *Scanner) scan(ctx context.Context) ([]candidate, error) {
 	start := time.Now()
-	pods, err := survey.NewPods(s.kube, "", "", io.Discard)
+	pods, err := survey.NewPods(s.kube, metav1.NamespaceAll, "", io.Discard)
 	if err != nil {
 		return nil, err
 	}
-	tally := NewTally(maxFindings, false)
-	var evictable []candidate
-	var unread []error
-	position := 0
-	for item := range pods.Items(ctx, nobody{}) {
-		position++
+	p := &pass{Scanner: s, tally: NewTally(maxFindings, false)}
+	for item, err := range pods.Items(ctx, nobody{}) {
+		if err != nil {
+			p.unreadable(err)
+			continue
+		}
 		for document, err := range item.Documents() {
 			if err := s.pace.Wait(ctx); err != nil {
 				return nil, err
 			}
-			var looked *Looked
-			if err == nil {
-				looked, err = s.auditor.Look(ctx, document)
-			}
-			if err != nil {
-				s.metrics.errors.WithLabelValues("pods").Inc()
-				if len(unread) < maxNames {
-					unread = append(unread, err)
-				}
-				continue
-			}
-			tally.Add(position, looked)
-			if c, ok := evictableOf(looked); ok && len(evictable) < maxEvictable {
-				evictable = append(evictable, c)
-			}
+			p.look(ctx, document, err)
 		}
 	}
 	if err := errors.Join(ctx.Err(), pods.Err()); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(unread...); err != nil {
+	if err := errors.Join(p.unread...); err != nil {
 		s.log.Error(err, "some running pods cannot be read")
 	}
-	report := tally.Report()
+	report := p.tally.Report()
 	s.metrics.scanned(report, time.Since(start), time.Now())
 	s.log.Info("running pods were looked at", "pods", report.Pods, "found", report.Found, "took", time.Since(start).String())
 	s.report(ctx, report)
-	return evictable, nil
+	return p.evictable, nil
+}
+
+// pass is one scan.
+type pass struct {
+	*Scanner
+	tally     *Tally
+	position  int
+	evictable []candidate
+	unread    []error // the first few
+}
+
+// look counts one pod, or the error that it came with.
+func (p *pass) look(ctx context.Context, document *catalog.Document, err error) {
+	var looked *Looked
+	if err == nil {
+		looked, err = p.auditor.Look(ctx, document)
+	}
+	if err != nil {
+		p.unreadable(err)
+		return
+	}
+	p.position++
+	p.tally.Add(p.position, looked)
+	if c, ok := evictableOf(looked); ok && len(p.evictable) < maxEvictable {
+		p.evictable = append(p.evictable, c)
+	}
+}
+
+func (p *pass) unreadable(err error) {
+	p.metrics.errors.WithLabelValues("pods").Inc()
+	if len(p.unread) < maxNames {
+		p.unread = append(p.unread, err)
+	}
 }
 
 func (s *Scanner) report(ctx context.Context, report *Report) {

@@ -152,7 +152,7 @@ func (e *Evictor) again(ctx context.Context, c candidate) (*Looked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.auditor.Look(ctx, document)
+	return e.lookSafely(ctx, document)
 }
 
 func (e *Evictor) tell(c candidate, looked *Looked) {

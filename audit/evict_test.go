@@ -119,7 +119,7 @@ func TestEvict(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			recorder := events.NewFakeRecorder(1)
-			e := evictor(t, server.URL, auditor(t, test.labels), recorder)
+			e := evictor(t, server.URL, auditor(t, test.labels), recorder, prometheus.NewRegistry())
 			if test.before > 0 {
 				e.last.Add("9", time.Now().Add(-test.before))
 			}
@@ -148,9 +148,9 @@ func answerStatus(w http.ResponseWriter, code int) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-func evictor(t *testing.T, url string, auditor *Auditor, recorder events.EventRecorder) *Evictor {
+func evictor(t *testing.T, url string, auditor *Auditor, recorder events.EventRecorder, registry *prometheus.Registry) *Evictor {
 	t.Helper()
-	counted, err := NewMetrics(prometheus.NewRegistry())
+	counted, err := NewMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -125,7 +126,7 @@ type pass struct {
 func (p *pass) look(ctx context.Context, document *catalog.Document, err error) {
 	var looked *Looked
 	if err == nil {
-		looked, err = p.auditor.Look(ctx, document)
+		looked, err = p.lookSafely(ctx, document)
 	}
 	if err != nil {
 		p.unreadable(err)
@@ -136,6 +137,16 @@ func (p *pass) look(ctx context.Context, document *catalog.Document, err error) 
 	if c, ok := evictableOf(looked); ok && len(p.evictable) < maxEvictable {
 		p.evictable = append(p.evictable, c)
 	}
+}
+
+// lookSafely makes of a panic an error of that pod: it must not end what admits others.
+func (s *Scanner) lookSafely(ctx context.Context, document *catalog.Document) (looked *Looked, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			looked, err = nil, fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	return s.auditor.Look(ctx, document)
 }
 
 func (p *pass) unreadable(err error) {

@@ -49,7 +49,8 @@ In a namespace in mode warn or audit nothing is enforced: the table names the mo
 the finding, and --enforced leaves such findings out. Pods of exempt namespaces, static
 pods, and pods that have ended or are being deleted are counted and not looked at.
 
-Without -f the pods of the live cluster are read by the page. It takes the right to list
+The policy is that of --policy, over the configuration of --config: neither is read from
+the cluster. Without -f the pods of the live cluster are read by the page. It takes the right to list
 pods, namespaces, nodes and runtimeclasses.node.k8s.io, across namespaces; with -n pods
 in that one are enough. With -f they are those of manifests, as kubectl prints them.
 

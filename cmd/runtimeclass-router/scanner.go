@@ -43,5 +43,8 @@ func (r *router) runScanner(ctx context.Context) error {
 	if r.scanner == nil || !r.routes(ctx) {
 		return nil
 	}
-	return r.scanner.Run(ctx)
+	if err := r.scanner.Run(ctx); err != nil {
+		r.log.Error(err, "running pods are not looked at") // which keeps nobody from being admitted
+	}
+	return nil
 }

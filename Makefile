@@ -14,7 +14,7 @@ RACE   := $(if $(shell command -v gcc clang),-race)
 
 # The layers of tests. What is not in LAYER_REAL needs nothing but Go.
 LAYER_REAL := ./test/controlplane/... ./test/nodeconfig/... ./test/plugin/... ./test/integration/... ./test/chart/... \
-              ./test/guards/... ./test/conformance/cluster/... ./test/bench/... \
+              ./test/guards/... ./test/conformance/cluster/... ./test/bench/... ./test/audit/... \
               ./catalog/informers/...
 LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL))")
 

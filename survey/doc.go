@@ -7,6 +7,6 @@
 // one that its owner would create next, [Read] the input of the decision on it, and
 // [Side.Verdict] says what happens to it, and [Side.Explain] how that comes about.
 //
-// It may import catalog, policies, webhook and a Kubernetes client; only doctor and cmd
-// import it.
+// It may import catalog, policies, webhook and a Kubernetes client; only audit, doctor,
+// shadow and cmd import it.
 package survey

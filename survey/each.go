@@ -18,6 +18,9 @@ type Item struct {
 	documents iter.Seq2[*catalog.Document, error]
 }
 
+// Documents yields what is in the item, decoded by who asks.
+func (i *Item) Documents() iter.Seq2[*catalog.Document, error] { return i.documents }
+
 // placed is an error of the item at that position.
 type placed struct {
 	position int

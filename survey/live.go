@@ -132,16 +132,17 @@ func continuation(expired error) string {
 	return status.Status().Continue
 }
 
-// livePod decodes no more than whose pod it is: the rest is read by what decides.
+// livePod decodes the pod when it is looked at.
 func livePod(raw json.RawMessage) iter.Seq2[*catalog.Document, error] {
-	return func(yield func(*catalog.Document, error) bool) {
-		d := &catalog.Document{File: "the cluster", GVK: corev1.SchemeGroupVersion.WithKind("Pod"), Raw: raw}
-		object := &metav1.PartialObjectMetadata{}
-		if err := json.Unmarshal(raw, object); err != nil {
-			yield(nil, fmt.Errorf("the cluster: a pod: %w", err))
-			return
-		}
-		d.Object = object
-		yield(d, nil)
+	return func(yield func(*catalog.Document, error) bool) { yield(Live(raw)) }
+}
+
+// Live is a cluster's pod as a document. It decodes no more than whose pod it is: the rest
+// is read by what decides.
+func Live(raw json.RawMessage) (*catalog.Document, error) {
+	object := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, object); err != nil {
+		return nil, fmt.Errorf("the cluster: a pod: %w", err)
 	}
+	return &catalog.Document{File: "the cluster", GVK: corev1.SchemeGroupVersion.WithKind("Pod"), Raw: raw, Object: object}, nil
 }

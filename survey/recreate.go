@@ -144,8 +144,9 @@ func (p *stored) unroute(cluster *catalog.Catalog) (replaced bool, err error) {
 }
 
 // unplace takes the class's scheduling out of the pod, exactly as routing takes out that
-// of a class which a pod arrives with. A DaemonSet's selector stays where its template has
-// one: without that of the pool its pods would not have been routed.
+// of a class which a pod arrives with, and where the creator sent no selector also that of
+// the class as it once was. A DaemonSet's selector stays where its template has one:
+// without that of the pool its pods would not have been routed.
 func (p *stored) unplace(class *catalog.RuntimeClass) error {
 	var selector map[string]string
 	if raw, ok := p.spec["nodeSelector"]; ok {
@@ -158,7 +159,7 @@ func (p *stored) unplace(class *catalog.RuntimeClass) error {
 	if !daemon || !own {
 		maps.DeleteFunc(selector, func(key, value string) bool {
 			merged, ok := class.NodeSelector[key]
-			return ok && merged == value
+			return ok && (merged == value || !own)
 		})
 	}
 	if err := put(p.spec, "nodeSelector", selector); err != nil {

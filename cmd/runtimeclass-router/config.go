@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
@@ -41,7 +42,9 @@ type config struct {
 	Certs   certs.Options  `json:"certs"`
 	// Guards say where the parameters of the in-process guards are written.
 	Guards backstop.Options `json:"guards"`
-	Log    logConfig        `json:"log"`
+	// Audit says whether running pods are looked at.
+	Audit audit.Options `json:"audit"`
+	Log   logConfig     `json:"log"`
 	// DecisionLog says what is told of decisions.
 	DecisionLog decisionlog.Options `json:"decisionLog"`
 	Policies    policiesConfig      `json:"policies"`
@@ -127,6 +130,7 @@ func (c *config) validate() error {
 	errs = append(errs, c.Certs.Validate(field.NewPath("certs"))...)
 	errs = append(errs, c.Guards.Validate(field.NewPath("guards"))...)
 	errs = append(errs, c.DecisionLog.Validate(field.NewPath("decisionLog"))...)
+	errs = append(errs, c.Audit.Validate(field.NewPath("audit"))...)
 	hook := field.NewPath("webhook")
 	if c.Webhook.Port < 1 || c.Webhook.Port > 65535 {
 		errs = append(errs, field.Invalid(hook.Child("port"), c.Webhook.Port, "must be from 1 to 65535"))

@@ -112,7 +112,7 @@ func (o *doctorOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wr
 	if o.output == "json" {
 		err = encodeJSON(out, findings)
 	} else {
-		err = writeFindings(out, findings)
+		err = writeDoctor(out, findings)
 	}
 	if err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 // findingIndent is what the names of severity and check take of a line.
 const findingIndent = 9 + 16
 
-// writeFindings writes a table of three columns. The next command stands on a line of its own
+// writeDoctor writes a table of three columns. The next command stands on a line of its own
 // and is never wrapped, so that it can be copied.
-func writeFindings(out io.Writer, findings []doctor.Finding) error {
+func writeDoctor(out io.Writer, findings []doctor.Finding) error {
 	indent := strings.Repeat(" ", findingIndent)
 	counts := map[doctor.Severity]int{}
 	for _, f := range findings {

@@ -61,6 +61,7 @@ kubectl the program is called kubectl runtimeclass-router.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(
+		newAuditCommand(),
 		newBenchCommand(),
 		newCleanupCommand(),
 		newDoctorCommand(),

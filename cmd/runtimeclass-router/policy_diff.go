@@ -162,6 +162,22 @@ func (o *policyDiffOptions) prepare(ctx context.Context, stream *survey.Manifest
 	if err != nil {
 		return err
 	}
+	cluster, namespaces, err := o.around(ctx, stream)
+	if err != nil {
+		return err
+	}
+	d.cluster, d.namespaces, d.relabelled = cluster, namespaces, relabel(namespaces, labels)
+	if d.before, err = o.side(ctx, "old", o.before, config, cluster); err != nil {
+		return err
+	}
+	if d.after = d.before; o.after != o.before {
+		d.after, err = o.side(ctx, "new", o.after, config, cluster)
+	}
+	return err
+}
+
+// around is the cluster that pods are in, with the namespaces among the manifests.
+func (o *policyDiffOptions) around(ctx context.Context, stream *survey.Manifests) (*catalog.Catalog, map[string]*catalog.Namespace, error) {
 	around := &catalog.Manifests{}
 	kinds := []string{"Namespace", "RuntimeClass", "Node"}
 	for document, err := range stream.Documents(kinds...) {
@@ -172,17 +188,10 @@ func (o *policyDiffOptions) prepare(ctx context.Context, stream *survey.Manifest
 	state := &routeOptions{cluster: o.cluster, kubeconfig: o.kubeconfig, context: o.context}
 	cluster, namespaces, err := state.clusterState(ctx, around)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	maps.Copy(namespaces, around.Namespaces())
-	d.cluster, d.namespaces, d.relabelled = cluster, namespaces, relabel(namespaces, labels)
-	if d.before, err = o.side(ctx, "old", o.before, config, cluster); err != nil {
-		return err
-	}
-	if d.after = d.before; o.after != o.before {
-		d.after, err = o.side(ctx, "new", o.after, config, cluster)
-	}
-	return err
+	return cluster, namespaces, nil
 }
 
 // side loads one of the two policies; flag names it in errors.

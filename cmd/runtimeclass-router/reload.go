@@ -220,5 +220,6 @@ func (l *loader) state(policy *sources.Policy) string {
 func needsRestart(running, given *config) bool {
 	return running.Webhook != given.Webhook || running.Metrics != given.Metrics || running.Health != given.Health ||
 		running.Certs != given.Certs || running.Guards != given.Guards || running.Log != given.Log ||
-		running.Policies.Options != given.Policies.Options || running.Shadow != given.Shadow || !reflect.DeepEqual(running.DecisionLog, given.DecisionLog)
+		running.Policies.Options != given.Policies.Options || running.Shadow != given.Shadow ||
+		!reflect.DeepEqual(running.Audit, given.Audit) || !reflect.DeepEqual(running.DecisionLog, given.DecisionLog)
 }

@@ -19,6 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
@@ -50,6 +51,7 @@ type router struct {
 	loader       *loader
 	guards       *backstop.Writer // nil where no ServiceAccount is configured
 	decisions    *decisionlog.Log
+	scanner      *audit.Scanner // nil where running pods are not looked at
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
 	armed          chan struct{} // closed when the API server asks the webhook, or nobody says that it should
@@ -116,6 +118,9 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger,
 		if r.guards, err = backstop.NewWriter(kube, c.Guards, r.inForce, log); err != nil {
 			return nil, fmt.Errorf("parameters of the guards: %w", err)
 		}
+	}
+	if err := r.newScanner(kube); err != nil {
+		return nil, err
 	}
 	options := webhook.Options{
 		Router:     &webhook.Router{Engine: r.engine},
@@ -211,6 +216,7 @@ func (r *router) run(ctx context.Context) error {
 	group.Go(func() error { return r.decisions.Run(background) })
 	group.Go(func() error { return r.runArmer(background) })
 	group.Go(func() error { return r.runGuards(background) })
+	group.Go(func() error { return r.runScanner(background) })
 	group.Go(func() error { return r.loader.set.Run(background) })
 	group.Go(func() error { return r.load(background) })
 	if r.loader.shadow != nil {

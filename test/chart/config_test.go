@@ -9,12 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
@@ -37,6 +39,7 @@ type file struct {
 	Health      json.RawMessage     `json:"health"`
 	Certs       certs.Options       `json:"certs"`
 	Guards      backstop.Options    `json:"guards"`
+	Audit       audit.Options       `json:"audit"`
 	Log         json.RawMessage     `json:"log"`
 	DecisionLog decisionlog.Options `json:"decisionLog"`
 	Policies    struct {
@@ -88,6 +91,7 @@ func TestConfiguration(t *testing.T) {
 			if err := f.Policies.Validate(field.NewPath("policies")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
+			checkAudit(t, f, objects)
 			if got := f.Policies.ConfigMaps.Namespace; got != namespace {
 				t.Errorf("policy ConfigMaps are watched in namespace %q, want the release's", got)
 			}
@@ -101,6 +105,35 @@ func TestConfiguration(t *testing.T) {
 			}
 			checkMounts(t, f, only[*appsv1.Deployment](t, objects))
 		})
+	}
+}
+
+// checkAudit: a scan has its lease and leaves out the pods that the webhook is not asked
+// about. podsPerSecond is the file's to give, or the default's.
+func checkAudit(t *testing.T, f file, objects []client.Object) {
+	t.Helper()
+	var leases []string
+	for _, object := range objects {
+		if lease, ok := object.(*coordinationv1.Lease); ok {
+			leases = append(leases, lease.Name)
+		}
+	}
+	if f.Audit.Interval.Duration == 0 {
+		if len(leases) > 0 {
+			t.Errorf("no scan, and leases %v", leases)
+		}
+		return
+	}
+	f.Audit.PodsPerSecond = max(f.Audit.PodsPerSecond, 1)
+	if err := f.Audit.Validate(field.NewPath("audit")).ToAggregate(); err != nil {
+		t.Error(err)
+	}
+	if want := []string{f.Audit.Lease.Name}; !cmp.Equal(want, leases) || f.Audit.Lease.Namespace != namespace {
+		t.Errorf("lease %v, and rendered are %v", f.Audit.Lease, leases)
+	}
+	exempt := only[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects).Webhooks[0].NamespaceSelector.MatchExpressions[0].Values
+	if diff := cmp.Diff(exempt, f.Audit.ExemptNamespaces); diff != "" {
+		t.Errorf("exempt namespaces (-webhook +audit):\n%s", diff)
 	}
 }
 

@@ -97,6 +97,8 @@ var variants = map[string]string{
 	"url":        `{replicas: 0, webhook: {url: "https://127.0.0.1:9443/mutate-pod", caBundle: Q0E=}}`,
 	"unguarded":  "{backstop: {enabled: false}, fallback: {enabled: false}, custody: {enabled: false}}",
 	"ignored":    "{webhook: {failurePolicy: Ignore}, custody: {enabled: false}}",
+	"audited":    "{audit: {interval: 1h, podsPerSecond: 20, reports: true, evictionsPerMinute: 6}, exemptNamespaces: [cni]}",
+	"scanned":    "{audit: {interval: 10m}}",
 	"autoscaled": "{autoscaling: {enabled: true, minReplicas: 3}, metrics: {monitor: {kind: PodMonitor}}}",
 	"networked":  "{networkPolicy: {enabled: true}, priorityClassName: system-node-critical, priorityClassQuota: {create: true}}",
 	"named":      "{preset: aks-pod-sandboxing, runtimeClasses: {create: true}, image: {registry: registry.example}}",

@@ -20,6 +20,16 @@ guards:
   namespace: {{ .Release.Namespace | quote }}
   serviceAccount: {{ include "router.fullname" . }}-guards
   fallback: {{ .Values.fallback.runtimeClassName | quote }}
+{{- with .Values.audit }}
+{{- if .interval }}
+audit:
+  {{- toYaml . | nindent 2 }}
+  exemptNamespaces: {{- concat (list "kube-system" "kube-node-lease" $.Release.Namespace) $.Values.exemptNamespaces | uniq | toYaml | nindent 2 }}
+  lease:
+    namespace: {{ $.Release.Namespace | quote }}
+    name: {{ include "router.fullname" $ }}-audit
+{{- end }}
+{{- end }}
 log:
   format: {{ .Values.log.format }}
   level: {{ .Values.log.level }}

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Stdin is the path that stands for standard input.
@@ -56,7 +57,23 @@ func (m *Manifests) Add(file string, raw []byte) error {
 // Catalog builds the catalog of the RuntimeClasses and Nodes among the
 // documents.
 func (m *Manifests) Catalog() *Catalog {
-	return Build(objects[*nodev1.RuntimeClass](m), objects[*corev1.Node](m))
+	return Build(lastOfEach(objects[*nodev1.RuntimeClass](m)), lastOfEach(objects[*corev1.Node](m)))
+}
+
+// lastOfEach keeps of objects with one name the last, as applying them in turn would.
+func lastOfEach[T metav1.Object](all []T) []T {
+	var kept []T
+	at := map[string]int{}
+	for _, object := range all {
+		i, again := at[object.GetName()]
+		if again {
+			kept[i] = object
+			continue
+		}
+		at[object.GetName()] = len(kept)
+		kept = append(kept, object)
+	}
+	return kept
 }
 
 // HasRuntimeClasses reports whether the documents describe a cluster.

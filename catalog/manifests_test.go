@@ -149,3 +149,18 @@ metadata: {name: b, labels: {l: v}, annotations: {a: v}}
 		t.Error(diff)
 	}
 }
+
+// TestAClassThatIsGivenTwice counts once, as it stands last: twice in the data it would make
+// every decision a policy error.
+func TestAClassThatIsGivenTwice(t *testing.T) {
+	t.Parallel()
+	m := &Manifests{}
+	for _, handler := range []string{"runc", "runsc"} {
+		if err := m.Add("f", []byte("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: gvisor}\nhandler: "+handler+"\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if classes := m.Catalog().RuntimeClasses; len(classes) != 1 || classes[0].Handler != "runsc" {
+		t.Errorf("classes %+v", classes)
+	}
+}

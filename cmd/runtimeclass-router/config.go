@@ -164,6 +164,10 @@ func (c *config) validate() error {
 	}
 	errs = append(errs, c.Policies.Validate(field.NewPath("policies"))...)
 	errs = append(errs, c.Shadow.Validate(field.NewPath("shadow"))...)
+	if a, b := c.Policies.Bundle, c.Shadow.Bundle; a.URL != "" && b.URL != "" && a.PersistDirectory == b.PersistDirectory {
+		errs = append(errs, field.Invalid(field.NewPath("shadow", "bundle", "persistDirectory"), b.PersistDirectory,
+			"is that of policies.bundle: name another, or the second policy would be in force after a restart"))
+	}
 	return errs.ToAggregate()
 }
 

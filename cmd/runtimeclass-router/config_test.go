@@ -76,6 +76,7 @@ certs: {mode: magic}
 audit: {interval: 1s, podsPerSecond: 0, evictionsPerMinute: 61, exemptNamespaces: [team-*]}
 log: {format: xml}
 policies: {mode: replace}
+shadow: {mode: both, perSecond: 0, sample: 2}
 router:
   unlabelledNamespaces: {trust: nobody, mode: quiet}
 `))
@@ -86,11 +87,27 @@ router:
 	for _, want := range []string{
 		"webhook.port", "webhook.deadline", "webhook.drain", "certs.mode", "log.format",
 		"audit.interval", "audit.podsPerSecond", "audit.evictionsPerMinute", "audit.exemptNamespaces[0]", "audit.lease.namespace", "audit.lease.name", "policies.directory",
+		"shadow.mode", "shadow.perSecond", "shadow.sample",
 		"router.unlabelledNamespaces.trust", "router.unlabelledNamespaces.mode",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("lacks %q in %v", want, err)
 		}
+	}
+}
+
+// TestBundlesAreKeptApart: what is tried out is not in force after a restart.
+func TestBundlesAreKeptApart(t *testing.T) {
+	t.Parallel()
+	c, err := loadConfig(write(t, head+`
+policies: {bundle: {url: 'https://a/b', unsigned: true, persistDirectory: /d}}
+shadow: {bundle: {url: 'https://a/c', unsigned: true, persistDirectory: /d}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.validate(); err == nil || !strings.Contains(err.Error(), "shadow.bundle.persistDirectory") {
+		t.Error(err)
 	}
 }
 

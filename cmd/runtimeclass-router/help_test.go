@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,12 +48,19 @@ func TestHelp(t *testing.T) {
 	})
 }
 
+// shellWord is a word as a shell takes it, with parts in single quotes.
+var shellWord = regexp.MustCompile(`(?:'[^']*'|[^\s'])+`)
+
 // calls are the arguments with which an example calls the program, line by line. A line
 // may go on after a backslash, and end in a pipe of others.
 func calls(example string) (found [][]string) {
 	for line := range strings.Lines(strings.ReplaceAll(example, "\\\n", " ")) {
 		for command := range strings.SplitSeq(line, "|") {
-			if words := strings.Fields(command); len(words) > 0 && words[0] == "runtimeclass-router" {
+			var words []string
+			for _, word := range shellWord.FindAllString(command, -1) {
+				words = append(words, strings.ReplaceAll(word, "'", ""))
+			}
+			if len(words) > 0 && words[0] == "runtimeclass-router" {
 				found = append(found, words[1:])
 			}
 		}

@@ -218,6 +218,25 @@ func TestBundleWithoutADirectory(t *testing.T) {
 	await(t, run(t, o.source(patience)), fails("keep bundles in "+o.PersistDirectory))
 }
 
+// TestBundleStoreHalfWritten: what a process that was killed leaves in the store of OPA's OCI
+// client does not end the next one.
+func TestBundleStoreHalfWritten(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"index.json", "oci-layout"} {
+		s := newRegistry(t)
+		s.put(pack(t, modulesOne, "", nil))
+		o := s.options(t)
+		store := filepath.Join(o.PersistDirectory, "oci")
+		if err := os.MkdirAll(store, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(store, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		await(t, run(t, o.source(patience)), holds(modulesOne))
+	}
+}
+
 // TestBundleStoreDoesNotGrow: a registry's client keeps what it has fetched.
 func TestBundleStoreDoesNotGrow(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/logging"
 	"github.com/open-policy-agent/opa/v1/plugins"
 	"github.com/open-policy-agent/opa/v1/plugins/rest"
+	"oras.land/oras-go/v2/content/oci"
 )
 
 // downloader is what the two of OPA's have in common.
@@ -58,8 +59,8 @@ func (b *bundleSource) download(ctx context.Context) (download.Update, error) {
 		if err != nil {
 			return download.Update{}, err
 		}
-		if store, err = b.options.writable("oci"); err != nil {
-			return download.Update{}, err // NewOCI would panic
+		if store, err = b.options.ociStore(); err != nil {
+			return download.Update{}, err
 		}
 		d = download.NewOCI(config, client, b.options.reference(), store).WithCallback(callback).WithBundlePersistence(true).
 			WithBundleVerificationConfig(verification).WithBundleParserOpts(parser).WithSizeLimitBytes(maxFileBytes)
@@ -86,6 +87,27 @@ func (b *bundleSource) download(ctx context.Context) (download.Update, error) {
 		update.Error = fmt.Errorf("status %d: %w", status.StatusCode, update.Error)
 	}
 	return update, update.Error
+}
+
+// ociStore is where OPA keeps what a registry sends. A process that was killed may have left it
+// half written, which OPA answers by a panic, and so at every start: what cannot be read is
+// thrown away, and fetched again.
+func (b *BundleOptions) ociStore() (string, error) {
+	store, err := b.writable("oci")
+	if err != nil {
+		return "", err
+	}
+	if _, err := oci.New(store); err == nil {
+		return store, nil
+	}
+	if err := os.RemoveAll(store); err != nil {
+		return "", err
+	}
+	if store, err = b.writable("oci"); err != nil {
+		return "", err
+	}
+	_, err = oci.New(store)
+	return store, err
 }
 
 // restClient is OPA's client, with the transport as its plugin.

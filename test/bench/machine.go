@@ -12,10 +12,14 @@ import (
 
 // machine tells nothing by which a machine could be found.
 func machine() (results.Machine, error) {
+	release, err := controlplane.Chosen()
+	if err != nil {
+		return results.Machine{}, err
+	}
 	m := results.Machine{
 		Cores:      runtime.NumCPU(),
 		Go:         strings.TrimPrefix(runtime.Version(), "go"),
-		Kubernetes: strings.TrimPrefix(controlplane.KubernetesVersion, "v"),
+		Kubernetes: strings.TrimPrefix(release.Version, "v"),
 		Etcd:       strings.TrimPrefix(controlplane.EtcdVersion, "v"),
 	}
 	fs, err := procfs.NewDefaultFS()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,16 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
 )
 
-// TestFallbackGivesASandbox while nobody else does.
-func TestFallbackGivesASandbox(t *testing.T) {
+// TestFallback while nobody else gives a sandbox.
+func TestFallback(t *testing.T) {
+	if canFallBack(shared.Release) {
+		t.Run("on", givesASandbox)
+	} else {
+		t.Run("off", givesNone)
+	}
+}
+
+func givesASandbox(t *testing.T) {
 	untrusted, trusted := newNamespace(t, "trust=untrusted"), newNamespace(t, "trust=trusted")
 	webhookDown(t)
 	for name, pod := range map[string]*corev1.Pod{
@@ -54,6 +63,61 @@ func TestFallbackGivesASandbox(t *testing.T) {
 	if got := create(t, untrusted, newPod(class("kata-fc"))); classOf(got) != "kata-fc" || got.Annotations[catalog.AnnotationFallback] != "" {
 		t.Errorf("a pod that asks for kata-fc gets %q, annotations %v", classOf(got), got.Annotations)
 	}
+}
+
+// givesNone where the cluster does not serve what it is made of: asking for it is refused, not
+// passed over, and the backstop stands alone.
+func givesNone(t *testing.T) {
+	served, err := clients.Discovery().ServerResourcesForGroupVersion(admissionregistrationv1.SchemeGroupVersion.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range served.APIResources {
+		if strings.HasPrefix(resource.Name, "mutatingadmissionpolic") {
+			t.Errorf("%s is served", resource.Name)
+		}
+	}
+	for value, want := range map[string]string{
+		"fallback.enabled=true":        "fallback.enabled: true: this cluster does not serve admissionregistration.k8s.io/v1 MutatingAdmissionPolicy (Kubernetes 1.36 and later do",
+		"webhook.failurePolicy=Ignore": "a fallback that this cluster can run (Kubernetes 1.36 and later)",
+	} {
+		if err := tryUpgrade(value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("upgrade to %s: %v, want %q", value, err, want)
+		}
+	}
+	// auto, the default, which the first installation rendered too.
+	if manifest, err := shared.Helm(t.Context(), "get", "manifest", stack.Release, "--namespace", stack.Namespace); err != nil || strings.Contains(manifest, "kind: MutatingAdmissionPolicy") {
+		t.Errorf("the release has a MutatingAdmissionPolicy, or %v", err)
+	}
+	untrusted, trusted := newNamespace(t, "trust=untrusted"), newNamespace(t, "trust=trusted")
+	webhookDown(t)
+	_, err = try(t, untrusted, newPod())
+	refusedBy(t, "backstop", err, "names none")
+	_, err = try(t, trusted, newPod(labelled(trustLabel, "untrusted")))
+	refusedBy(t, "backstop", err, "names none")
+	if got := create(t, untrusted, newPod(class("kata-fc"))); classOf(got) != "kata-fc" || got.Annotations[catalog.AnnotationFallback] != "" {
+		t.Errorf("a pod that asks for kata-fc gets %q, annotations %v", classOf(got), got.Annotations)
+	}
+	if got := create(t, trusted, newPod()); classOf(got) != "" {
+		t.Errorf("a trusted pod gets class %s", classOf(got))
+	}
+}
+
+// fallsBack returns an error unless the pod, which names no class, is given that class, or is
+// refused where there is no fallback.
+func fallsBack(t *testing.T, namespace string, pod *corev1.Pod, want string) error {
+	t.Helper()
+	got, err := try(t, namespace, pod)
+	if !canFallBack(shared.Release) {
+		if err == nil || !strings.Contains(err.Error(), "names none") {
+			return fmt.Errorf("class %q, error %w; want a refusal by the backstop", classOf(got), err)
+		}
+		return nil
+	}
+	if err == nil && classOf(got) != want {
+		return fmt.Errorf("class %q, want %s", classOf(got), want)
+	}
+	return err
 }
 
 // TestFallbackLeavesOthersAlone: what it may not touch is refused by the backstop where it
@@ -176,7 +240,7 @@ func TestBackstopJudgesUpdates(t *testing.T) {
 	relabelled := newNamespace(t, "trust=trusted")
 	webhookDown(t)
 	pods := clients.CoreV1().Pods(untrusted)
-	pod := create(t, untrusted, newPod(hostPath("/var/log/app", "", true)))
+	pod := create(t, untrusted, newPod(class("gvisor"), hostPath("/var/log/app", "", true)))
 	debug := func(change func(*corev1.EphemeralContainer)) error {
 		changed := pod.DeepCopy()
 		changed.ResourceVersion = "" // the scheduler writes too
@@ -248,7 +312,7 @@ func TestExceptionPassesTheBackstop(t *testing.T) {
 	refusedBy(t, "backstop", err, "names plain")
 	_, err = try(t, "monitoring", newPod(account("agent")))
 	refusedBy(t, "backstop", err, "names none")
-	if got, err := try(t, "monitoring", newPod()); err != nil || classOf(got) != "gvisor" {
+	if err := fallsBack(t, "monitoring", newPod(), "gvisor"); err != nil {
 		t.Errorf("another service account: %v", err)
 	}
 	expired := newNamespace(t, "trust=untrusted")
@@ -256,8 +320,7 @@ func TestExceptionPassesTheBackstop(t *testing.T) {
 	refusedBy(t, "backstop", err, "names crun")
 }
 
-// TestFailurePolicyFail without the fallback: exempt namespaces go on.
-// A pod that is bound to an isolating virtual node is left as it is, whoever judges it.
+// TestIsolatingVirtualNodes: a pod that is bound to an isolating virtual node is left as it is, whoever judges it.
 func TestIsolatingVirtualNodes(t *testing.T) {
 	namespace := newNamespace(t, "trust=untrusted")
 	selecting := func(labels map[string]string) func(*corev1.Pod) {
@@ -286,10 +349,11 @@ func TestIsolatingVirtualNodes(t *testing.T) {
 	}
 }
 
+// TestFailurePolicyFail without the fallback: exempt namespaces go on.
 func TestFailurePolicyFail(t *testing.T) {
 	untrusted := newNamespace(t, "trust=untrusted")
-	upgrade(t, "webhook.failurePolicy=Fail", "fallback.enabled=false")
-	t.Cleanup(func() { upgrade(t, "webhook.failurePolicy=Ignore", "fallback.enabled=auto") })
+	failing(t)
+	t.Cleanup(func() { ignoring(t) })
 	webhookDown(t)
 	eventually(t, func() error {
 		_, err := try(t, untrusted, newPod(class("gvisor")))

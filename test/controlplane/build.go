@@ -23,20 +23,25 @@ import (
 // linked into those of the others. Build needs the go command and this repository's source tree. It reports
 // to progress, which may be nil, a line for each program and one every 15 seconds while it builds.
 func Build(ctx context.Context, progress io.Writer, names ...string) (string, error) {
+	release, err := Chosen()
+	if err != nil {
+		return "", err
+	}
+	return release.Build(ctx, progress, names...)
+}
+
+// Build is [Build] for that release, whichever is chosen.
+func (r Release) Build(ctx context.Context, progress io.Writer, names ...string) (string, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
 	if len(names) == 0 {
 		names = Binaries()
 	}
-	release, err := Chosen()
-	if err != nil {
-		return "", err
+	if r == Newest() {
+		return r.build(ctx, progress, names)
 	}
-	if release == Newest() {
-		return release.build(ctx, progress, names)
-	}
-	shared, own := []string{}, []string{}
+	var shared, own []string
 	for _, name := range names {
 		if ofEveryRelease(name) {
 			shared = append(shared, name)
@@ -48,7 +53,7 @@ func Build(ctx context.Context, progress io.Writer, names ...string) (string, er
 	if err != nil {
 		return "", err
 	}
-	dir, err := release.build(ctx, progress, own)
+	dir, err := r.build(ctx, progress, own)
 	if err != nil {
 		return "", err
 	}

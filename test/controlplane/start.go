@@ -30,7 +30,7 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	bin, err := Build(ctx, opts.Progress, names...)
+	bin, err := release.Build(ctx, opts.Progress, names...)
 	if err != nil {
 		return nil, err
 	}

@@ -203,6 +203,6 @@ func (r Release) fingerprint(modules string) (string, error) {
 			return "", err
 		}
 	}
-	io.WriteString(hash, strings.Join(sources, ""))
+	fmt.Fprint(hash, strings.Join(sources, ""))
 	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
 }

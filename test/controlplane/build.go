@@ -80,6 +80,7 @@ func link(ctx context.Context, progress io.Writer, target, dir string, names []s
 	defer lock.Close()
 	for _, name := range slices.DeleteFunc(names, linked) { // another process may have linked them meanwhile
 		partial := filepath.Join(dir, "."+name+".partial")
+		_ = os.Remove(partial) // of a process that was killed
 		if err := os.Symlink(filepath.Join(target, name), partial); err != nil {
 			return fmt.Errorf("link %s: %w", name, err)
 		}

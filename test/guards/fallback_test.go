@@ -145,6 +145,7 @@ func TestFallbackLeavesOthersAlone(t *testing.T) {
 		_, err := as(t, kubelet).CoreV1().Pods(untrusted).Create(t.Context(), static, dryRun)
 		return err
 	})
+	class("gvisor")(static) // with a fallback it has one anyway
 	_, err = try(t, untrusted, static)
 	refusedBy(t, "backstop", err, "spec.hostNetwork")
 }

@@ -31,6 +31,9 @@ func tryUpgrade(set ...string) error {
 	for _, value := range set {
 		args = append(args, "--set", value)
 	}
+	if !canFallBack(shared.Release) {
+		args = append(args, "--force-conflicts") // with [ignoreFailures]
+	}
 	_, err := shared.Helm(context.Background(), args...)
 	return err
 }

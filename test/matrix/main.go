@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -43,7 +44,7 @@ func main() {
 
 type options struct{ page, logs, only string }
 
-// run writes the page also when tests fail, and then returns an error.
+// run writes the page also when tests fail or a version was not run, and then returns an error.
 func run(ctx context.Context, o options) error {
 	releases, err := o.chosen()
 	if err != nil {
@@ -57,10 +58,14 @@ func run(ctx context.Context, o options) error {
 	p := page{Capabilities: capabilities}
 	for _, release := range controlplane.Releases() {
 		c, err := readColumn(release, o.logs)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			p.NotRun = append(p.NotRun, strings.TrimPrefix(release.Version, "v"))
+		case err != nil:
 			return err
+		default:
+			p.Columns = append(p.Columns, c)
 		}
-		p.Columns = append(p.Columns, c)
 	}
 	var text bytes.Buffer
 	if err := errors.Join(p.write(&text), os.WriteFile(o.page, text.Bytes(), 0o644)); err != nil {

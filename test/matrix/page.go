@@ -19,6 +19,7 @@ var pageSource string
 // page is what the template reads.
 type page struct {
 	Columns      []column // the newest version first
+	NotRun       []string // versions that no suite was run on
 	Capabilities []capability
 }
 
@@ -118,6 +119,9 @@ func (p page) Skipped() []string {
 // fault is an error unless every suite passed and every capability was shown or said to be lacking.
 func (p page) fault() error {
 	var errs []error
+	for _, version := range p.NotRun {
+		errs = append(errs, fmt.Errorf("Kubernetes %s was not run", version))
+	}
 	for _, c := range p.Columns {
 		for _, s := range suites {
 			if outcome := c.suites[s.name][""]; outcome != "pass" {

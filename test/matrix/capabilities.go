@@ -80,7 +80,8 @@ var capabilities = []capability{
 		},
 		Instead: "`fallback.enabled: auto` leaves it out, and the notes of the release say so; `true`, and " +
 			"`webhook.failurePolicy: Ignore`, are refused by the chart, naming Kubernetes 1.36. So it is where MutatingAdmissionPolicy " +
-			"is served in v1beta1, too. An untrusted pod without a class is refused by the backstop while the webhook does not answer.",
+			"is served in v1beta1, too. Pods are refused while the webhook does not answer; where somebody edits the failure policy to Ignore " +
+			"by hand, as the tests of the other guards do there, the backstop refuses an untrusted pod that names no class.",
 	},
 	{Name: "`webhook.failurePolicy: Fail`", Shown: []string{
 		"guards: TestFailurePolicyFail",

@@ -28,6 +28,8 @@ func TestFallback(t *testing.T) {
 func givesASandbox(t *testing.T) {
 	untrusted, trusted := newNamespace(t, "trust=untrusted"), newNamespace(t, "trust=trusted")
 	webhookDown(t)
+	// A test before may have put it back a moment ago.
+	eventually(t, func() error { return fallsBack(t, untrusted, newPod(), "gvisor") })
 	for name, pod := range map[string]*corev1.Pod{
 		"plain":           newPod(),
 		"annotated":       newPod(annotated("example.com/a", "b")),
@@ -88,6 +90,7 @@ func givesNone(t *testing.T) {
 	}
 	untrusted, trusted := newNamespace(t, "trust=untrusted"), newNamespace(t, "trust=trusted")
 	webhookDown(t)
+	eventually(t, func() error { return fallsBack(t, untrusted, newPod(), "") }) // as above
 	_, err = try(t, untrusted, newPod())
 	refusedBy(t, "backstop", err, "names none")
 	_, err = try(t, trusted, newPod(labelled(trustLabel, "untrusted")))

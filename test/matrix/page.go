@@ -120,7 +120,7 @@ func (p page) Skipped() []string {
 func (p page) fault() error {
 	var errs []error
 	for _, version := range p.NotRun {
-		errs = append(errs, fmt.Errorf("Kubernetes %s was not run", version))
+		errs = append(errs, fmt.Errorf("version %s was not run", version))
 	}
 	for _, c := range p.Columns {
 		for _, s := range suites {

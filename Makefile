@@ -13,8 +13,8 @@ GOTEST := $(TOOL) gotestsum --format testname --hide-summary=skipped --
 RACE   := $(if $(shell command -v gcc clang),-race)
 
 # The layers of tests. What is not in LAYER_REAL needs nothing but Go.
-LAYER_REAL := ./test/controlplane/... ./test/integration/... ./test/chart/... \
-              ./test/guards/... ./test/conformance/cluster/... ./test/bench/... \
+LAYER_REAL := ./test/controlplane/... ./test/nodeconfig/... ./test/plugin/... ./test/integration/... ./test/chart/... \
+              ./test/guards/... ./test/conformance/cluster/... ./test/bench/... ./test/audit/... \
               ./catalog/informers/...
 LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL))")
 
@@ -31,6 +31,18 @@ demo: ## A real API server and scheduler route the pods of examples/ (the first 
 .PHONY: build
 build: ## bin/runtimeclass-router
 	CGO_ENABLED=0 go build -trimpath -o bin/runtimeclass-router ./cmd/runtimeclass-router
+
+# As .krew.yaml names them.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
+.PHONY: dist
+dist: ## dist/: an archive of the command line for each platform; VERSION is stamped in
+	@for platform in $(PLATFORMS); do \
+	  export GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0; name=runtimeclass-router_$${GOOS}_$$GOARCH; \
+	  mkdir -p dist/$$name; cp LICENSE dist/$$name; \
+	  go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/$$name/ ./cmd/runtimeclass-router; \
+	  tar -C dist/$$name -czf dist/$$name.tar.gz .; rm -r dist/$$name; echo dist/$$name.tar.gz; \
+	done
 
 ##: test
 
@@ -75,6 +87,10 @@ bench: ## Go benchmarks of each stage, COUNT times (default 6): compare two outp
 .PHONY: bench-compare
 bench-compare: controlplane ## Measure the router beside other webhooks on a real API server, and write docs/performance.md anew (half an hour; FLAGS)
 	go run ./test/bench $(FLAGS)
+
+.PHONY: reliability
+reliability: controlplane ## Create 20,000 pods while certificates rotate and replicas and the API server go and come, and write docs/reliability.md anew (FLAGS)
+	go run ./test/reliability $(FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (default 1m)

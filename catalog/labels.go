@@ -42,6 +42,10 @@ const (
 	AnnotationFallback = Prefix + "fallback"
 )
 
-// PolicyLabelValue is the value of [LabelPolicy]. Others, "false" say, leave a
-// ConfigMap out.
-const PolicyLabelValue = "true"
+// Values of [LabelPolicy]. Others, "false" say, leave a ConfigMap out.
+const (
+	// PolicyLabelValue: the files are of the policy in force.
+	PolicyLabelValue = "true"
+	// ShadowLabelValue: the files are of the policy that is evaluated beside it.
+	ShadowLabelValue = "shadow"
+)

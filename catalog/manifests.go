@@ -25,7 +25,7 @@ type Manifests struct {
 }
 
 // ReadManifests reads files, directories (every .yaml, .yml and .json below
-// them) and, for the path "-", stdin. A broken document does not hide the
+// them) and, for the path "-", stdin, which may be nil where that is a fault. A broken document does not hide the
 // others: everything that could be read is returned, beside an error that joins
 // one [DocumentError] for each that could not.
 func ReadManifests(paths []string, stdin io.Reader) (*Manifests, error) {
@@ -113,6 +113,9 @@ func readFile(path string, stdin io.Reader) ([]byte, error) {
 			return nil, fmt.Errorf("read manifests: %w", err)
 		}
 		return raw, nil
+	}
+	if stdin == nil {
+		return nil, errors.New("read manifests: standard input is not read here: name a file")
 	}
 	var buffer bytes.Buffer
 	if _, err := buffer.ReadFrom(stdin); err != nil {

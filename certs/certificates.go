@@ -2,6 +2,7 @@ package certs
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -145,7 +146,7 @@ func (c *Certificates) step(ctx context.Context) error {
 		return err
 	}
 	if !p.equal(c.served) {
-		c.log.Info("serving a certificate", "notAfter", p.leaf().NotAfter.UTC().Format(time.RFC3339), "serial", p.leaf().SerialNumber.String())
+		c.log.Info("serving a certificate", "notAfter", p.leaf().NotAfter.UTC().Format(time.RFC3339), "sha256", fmt.Sprintf("%x", sha256.Sum256(p.leaf().Raw)))
 	}
 	if c.served == nil {
 		close(c.ready)

@@ -40,6 +40,9 @@ type Decision struct {
 	Reasons []string `json:"reasons"`
 	// Warnings are shown to whoever creates the pod.
 	Warnings []string `json:"warnings"`
+
+	// Remembered tells that an earlier pod was answered so, and the policy was not asked.
+	Remembered bool `json:"-"`
 }
 
 // decodeDecision reads the value of the query strictly: an unknown, misspelt or

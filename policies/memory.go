@@ -53,6 +53,7 @@ func newMemory(c *counts) (*memory, error) {
 func (m *memory) decide(ctx context.Context, k key, evaluate func(context.Context) (Decision, error)) (Decision, error) {
 	if decision, ok := m.decisions.Get(k); ok {
 		m.counts.hits.Add(1)
+		decision.Remembered = true
 		return decision, nil
 	}
 	result := m.asked.DoChan(string(k[:]), func() (any, error) {

@@ -128,6 +128,7 @@ func TestMemoryConfusesNobody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			want.Remembered = got.Remembered
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("remembered for another pod (-evaluated +remembered):\n%s\n%s\n%s", diff, source, raw)
 			}
@@ -171,8 +172,12 @@ func TestCopiesAreDecidedOnce(t *testing.T) {
 			for i := range 50 {
 				in := plainInput()
 				in.Pod = mustRead(pod(i))
-				if _, err := s.Decide(t.Context(), in); err != nil {
+				d, err := s.Decide(t.Context(), in)
+				if err != nil {
 					t.Fatal(err)
+				}
+				if d.Remembered != (i > 0) {
+					t.Errorf("copy %d: remembered %t", i, d.Remembered)
 				}
 			}
 			if got := engine.Memory(); got.Misses != 1 || got.Hits != 49 || got.Size != 1 {

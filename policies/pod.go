@@ -6,6 +6,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Pod is what is seen of a Pod, split into the fields of the object, of its metadata and of
@@ -133,6 +134,31 @@ func (p *Pod) Has(name string) bool {
 // Decode decodes a field of the object into what into points to, and leaves that alone where
 // the Pod lacks the field. Names are told apart by case, as the API server does.
 func (p *Pod) Decode(name string, into any) error { return unmarshal(p.object.get(name), into) }
+
+// DecodeMetadata decodes a field of the metadata likewise. Labels and annotations are not
+// among them, nor are owners.
+func (p *Pod) DecodeMetadata(name string, into any) error {
+	return unmarshal(p.metadata.get(name), into)
+}
+
+// Controller is the owner that controls the Pod, and made it more often than not; nil where
+// there is none. A pod's creator writes it, so it proves nothing.
+func (p *Pod) Controller() (*metav1.OwnerReference, error) {
+	for _, item := range p.lists[list("metadata", "ownerReferences")] {
+		owner := metav1.OwnerReference{}
+		for name, into := range map[string]any{
+			"apiVersion": &owner.APIVersion, "kind": &owner.Kind, "name": &owner.Name, "uid": &owner.UID, "controller": &owner.Controller,
+		} {
+			if err := unmarshal(item.get(name), into); err != nil {
+				return nil, fmt.Errorf("metadata.ownerReferences.%s: %w", name, err)
+			}
+		}
+		if owner.Controller != nil && *owner.Controller {
+			return &owner, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // a pod without a controller is no fault
+}
 
 // DecodeSpec decodes a field of the spec likewise.
 func (p *Pod) DecodeSpec(name string, into any) error { return unmarshal(p.spec.get(name), into) }

@@ -1,21 +1,23 @@
 package registration
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/admissionregistration/v1"
 )
 
 // Rules are what each webhook is asked about, by its name in the chart. They belong to
 // the code that answers, and follow its version rather than the chart's.
 func Rules() map[string][]v1.RuleWithOperations {
+	created := []v1.RuleWithOperations{rule("", []string{"pods"}, v1.Create)}
+	// The pod as it will be stored, and ephemeral containers of running pods.
+	final := append(slices.Clone(created), rule("", []string{"pods/ephemeralcontainers"}, v1.Update))
 	return map[string][]v1.RuleWithOperations{
-		"pods.runtimeclass-router.io": {
-			rule("", []string{"pods"}, v1.Create),
-		},
-		// The pod as it will be stored, and ephemeral containers of running pods.
-		"pods-final.runtimeclass-router.io": {
-			rule("", []string{"pods"}, v1.Create),
-			rule("", []string{"pods/ephemeralcontainers"}, v1.Update),
-		},
+		"pods.runtimeclass-router.io": created,
+		// Pods that lower themselves where trusted namespaces are not sent.
+		"pods-lowered.runtimeclass-router.io":       created,
+		"pods-final.runtimeclass-router.io":         final,
+		"pods-lowered-final.runtimeclass-router.io": final,
 		"pods-updated.runtimeclass-router.io": {
 			rule("", []string{"pods", "pods/resize"}, v1.Update),
 		},

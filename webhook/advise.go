@@ -35,7 +35,8 @@ func (a *WorkloadAdvisor) Handle(ctx context.Context, request admission.Request)
 	route, err := a.route(ctx, template, &request)
 	a.Metrics.validated("workloads", &route, err)
 	if err != nil {
-		a.log(&request, &route, err)
+		a.Log.Error(err, "no advice on a workload", "requestID", request.UID, "namespace", request.Namespace,
+			"kind", request.Kind.Kind, "name", request.Name)
 		return response
 	}
 	response.Warnings = prefixed(route.advice(request.Kind.Kind))

@@ -47,15 +47,24 @@ func guard(snapshot *policies.Snapshot, in *policies.Input, pod *Pod, decision *
 		return guarded{}, unsafe("runtime class %q does not exist", name)
 	}
 	floor := config.Levels[config.Position(decision.Trust)].Floor
-	if isolation := isolationOf(class); !isolation.AtLeast(floor) {
-		exception := excepted(config, in, pod, name)
-		if exception == "" && (name != "" || !virtual(config, pod)) {
-			return guarded{}, unsafe("action %s would run a pod of trust %q under %s (runtime class %q), below the floor %s",
-				decision.Action, decision.Trust, isolation, name, floor)
-		}
-		return guarded{class: class, exception: exception}, nil
+	exception, met := meets(config, in, pod, name, class, floor)
+	if !met {
+		return guarded{}, unsafe("action %s would run a pod of trust %q under %s (runtime class %q), below the floor %s",
+			decision.Action, decision.Trust, isolationOf(class), name, floor)
 	}
-	return guarded{class: class}, nil
+	return guarded{class: class, exception: exception}, nil
+}
+
+// meets reports whether a pod may run under the class of that name, nil where there is
+// none, and which exception lets it where the class is below the floor.
+func meets(config *policies.Config, in *policies.Input, pod *Pod, name string, class *catalog.RuntimeClass, floor catalog.Isolation) (exception string, met bool) {
+	if isolationOf(class).AtLeast(floor) {
+		return "", true
+	}
+	if exception = excepted(config, in, pod, name); exception != "" {
+		return exception, true
+	}
+	return "", name == "" && virtual(config, pod)
 }
 
 // excepted returns the name of an exception that lets the pod run under the class

@@ -39,6 +39,8 @@ type Options struct {
 	Log      logr.Logger
 	// Now is the clock; a policy is told its UTC day.
 	Now func() time.Time
+	// Observers are told of every decision on a pod. Without one nothing is logged of it.
+	Observers []Observer
 }
 
 // Handler answers the reviews of [MutatePodPath].
@@ -58,19 +60,14 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	started := h.Now()
-	route, err := h.route(ctx, &request)
-	h.Metrics.observe(&route, err, h.Now().Sub(started))
-	h.log(&request, &route, err)
-	return respond(&route, err)
-}
-
-func (h *Handler) route(ctx context.Context, request *admission.Request) (Route, error) {
-	in, err := h.input(ctx, request)
-	if err != nil {
-		return Route{}, err
+	d := &Decision{Path: MutatePodPath, Request: &request, Started: h.Now()}
+	d.Input, d.Err = h.input(ctx, &request)
+	if d.Err == nil {
+		d.Route, d.Err = h.Router.Route(ctx, d.Input)
 	}
-	return h.Router.Route(ctx, in)
+	d.Elapsed = h.Now().Sub(d.Started)
+	h.Metrics.observe(&d.Route, d.Err, d.Elapsed)
+	return h.answer(ctx, d)
 }
 
 // bounded is the context of one decision. The server cancels the context of requests
@@ -122,15 +119,3 @@ func mirror(ctx context.Context, request *admission.Request) bool {
 
 // nodesGroup is the group that the API server gives to kubelets.
 const nodesGroup = "system:nodes"
-
-// log writes one line a decision: errors always, others at verbosity 1. A pod is
-// never logged: its environment holds secrets.
-func (o *Options) log(request *admission.Request, route *Route, err error) {
-	log := o.Log.WithValues("requestID", request.UID, "namespace", request.Namespace, "name", request.Name,
-		"mode", route.Mode, "policyRevision", route.PolicyRevision)
-	if err != nil {
-		log.Error(err, "admission failed", "kind", classify(err).metric)
-		return
-	}
-	log.V(1).Info("decided", "action", route.Action, "trust", route.Trust, "runtimeClass", route.RuntimeClassName, "reasons", route.Reasons)
-}

@@ -357,21 +357,58 @@ func TestNoLabelCarriesATenantsName(t *testing.T) {
 	}
 }
 
+// observed keeps what an observer is told.
+type observed []*Decision
+
+func (o *observed) Decided(_ context.Context, d *Decision) { *o = append(*o, d) }
+
+// TestObserversAreTold, all of them, and see the answer.
+func TestObserversAreTold(t *testing.T) {
+	t.Parallel()
+	var first, second observed
+	handler, _ := newHandler(t, func(o *Options) { o.Observers = []Observer{&first, &second} })
+	for _, namespace := range []string{"untrusted", "untrusted", "nowhere"} {
+		response := handler.Handle(t.Context(), create(namespace, ""))
+		d := first[len(first)-1]
+		if diff := cmp.Diff(response, *d.Response); diff != "" || response.AuditAnnotations["decision-id"] != "u-1" {
+			t.Errorf("another answer, or no decision-id: %v\n%s", response.AuditAnnotations, diff)
+		}
+		if failed := namespace == "nowhere"; (d.Err != nil) != failed || (d.Input.Pod == nil) != failed || (d.ErrorKind() == "api") != failed ||
+			d.Path != MutatePodPath || d.Request.Namespace != namespace || d.Elapsed <= 0 || d.Started.IsZero() {
+			t.Errorf("told of %+v", d)
+		}
+	}
+	if len(first) != 3 || len(second) != 3 || first[0] != second[0] {
+		t.Errorf("told of %d and %d decisions", len(first), len(second))
+	}
+	if first[0].Route.Remembered || !first[1].Route.Remembered {
+		t.Error("the second of two copies is remembered, and not the first")
+	}
+	// What is no decision is nobody's business.
+	request := create("untrusted", "")
+	request.Operation = admissionv1.Update
+	if handler.Handle(t.Context(), request); len(first) != 3 {
+		t.Error("told of an update")
+	}
+}
+
 // TestNoPodIsLogged: environment variables hold secrets.
 func TestNoPodIsLogged(t *testing.T) {
 	t.Parallel()
 	var lines []string
-	handler, _ := newHandler(t, func(o *Options) {
-		o.Log = funcr.New(func(prefix, args string) { lines = append(lines, prefix+args) }, funcr.Options{Verbosity: 9})
-	})
+	log := funcr.New(func(prefix, args string) { lines = append(lines, prefix+args) }, funcr.Options{Verbosity: 9})
+	handler, _ := newHandler(t, func(o *Options) { o.Log = log })
+	advisor := NewWorkloadAdvisor(handler.Options)
 	for _, namespace := range []string{"untrusted", "nowhere"} {
 		request := create(namespace, "")
 		request.Object.Raw = []byte(strings.Replace(string(request.Object.Raw), `"image": "i"`, `"image": "i", "env": [{"name": "TOKEN", "value": "hunter2"}]`, 1))
 		handler.Handle(t.Context(), request)
+		request.Kind.Kind = "Pod"
+		advisor.Handle(t.Context(), request)
 	}
 	all := strings.Join(lines, "\n")
-	if len(lines) != 2 || !strings.Contains(all, `"requestID"="u-1"`) || !strings.Contains(all, `"kind"="api"`) || !strings.Contains(all, `"runtimeClass"="gvisor"`) {
-		t.Errorf("want a line each:\n%s", all)
+	if len(lines) != 1 || !strings.Contains(all, `"requestID"="u-1"`) || !strings.Contains(all, "no advice") {
+		t.Errorf("want a line for the advice that failed:\n%s", all)
 	}
 	if strings.Contains(all, "hunter2") || strings.Contains(all, "TOKEN") {
 		t.Errorf("a pod was logged:\n%s", all)

@@ -33,8 +33,12 @@ type Route struct {
 
 	// Exception names what let the pod run below its floor; empty for every other.
 	Exception string `json:"-"`
-	// PolicyRevision identifies the policy that decided.
-	PolicyRevision string `json:"-"`
+	// PolicyRevision identifies the policy that decided, CatalogRevision what it knew of the
+	// cluster.
+	PolicyRevision  string `json:"-"`
+	CatalogRevision string `json:"-"`
+	// Remembered tells that the policy was not asked, because an earlier pod looked the same.
+	Remembered bool `json:"-"`
 }
 
 // Router routes pods by what an engine decides.
@@ -78,12 +82,13 @@ func (r *Router) decide(ctx context.Context, in policies.Input) (Route, decided,
 	if err != nil {
 		return Route{}, decided{}, err
 	}
-	route := Route{Mode: modeOf(snapshot.Config(), in.Namespace.Labels), PolicyRevision: snapshot.Revision()}
+	route := Route{Mode: modeOf(snapshot.Config(), in.Namespace.Labels), PolicyRevision: snapshot.Revision(), CatalogRevision: snapshot.Catalog().Revision()}
 	pod, err := decodePod(in.Pod)
 	if err != nil {
 		return route, decided{}, err
 	}
 	decision, err := snapshot.Decide(ctx, in)
+	route.Remembered = decision.Remembered
 	return route, decided{Decision: decision, pod: pod, snapshot: snapshot}, err
 }
 

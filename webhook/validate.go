@@ -45,14 +45,14 @@ func (v *PodValidator) Handle(ctx context.Context, request admission.Request) ad
 func (v *PodValidator) judge(ctx context.Context, request *admission.Request, decide func(context.Context, policies.Input) (Route, error)) admission.Response {
 	ctx, cancel := v.bounded(ctx)
 	defer cancel()
-	var route Route
-	in, err := v.input(ctx, request)
-	if err == nil {
-		route, err = decide(ctx, in)
+	d := &Decision{Path: ValidatePodPath, Request: request, Started: v.Now()}
+	d.Input, d.Err = v.input(ctx, request)
+	if d.Err == nil {
+		d.Route, d.Err = decide(ctx, d.Input)
 	}
-	v.Metrics.validated("pods", &route, err)
-	v.log(request, &route, err)
-	return respond(&route, err)
+	d.Elapsed = v.Now().Sub(d.Started)
+	v.Metrics.validated("pods", &d.Route, d.Err)
+	return v.answer(ctx, d)
 }
 
 // resized warns whoever resizes a pod in place in a sandbox: what the cgroup is given

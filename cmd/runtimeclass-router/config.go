@@ -14,10 +14,13 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
+	"github.com/runtimeclass-router/runtimeclass-router/shadow"
 )
 
 const (
@@ -38,9 +41,15 @@ type config struct {
 	Health  endpointConfig `json:"health"`
 	Certs   certs.Options  `json:"certs"`
 	// Guards say where the parameters of the in-process guards are written.
-	Guards   backstop.Options `json:"guards"`
-	Log      logConfig        `json:"log"`
-	Policies policiesConfig   `json:"policies"`
+	Guards backstop.Options `json:"guards"`
+	// Audit says whether running pods are looked at.
+	Audit audit.Options `json:"audit"`
+	Log   logConfig     `json:"log"`
+	// DecisionLog says what is told of decisions.
+	DecisionLog decisionlog.Options `json:"decisionLog"`
+	Policies    policiesConfig      `json:"policies"`
+	// Shadow is a second policy, which is never enforced.
+	Shadow shadow.Options `json:"shadow"`
 	// Router is laid over the policy's own defaults; see [policies.ParseConfig].
 	Router json.RawMessage `json:"router"`
 
@@ -120,6 +129,8 @@ func (c *config) validate() error {
 	errs := c.router.Validate(field.NewPath("router"))
 	errs = append(errs, c.Certs.Validate(field.NewPath("certs"))...)
 	errs = append(errs, c.Guards.Validate(field.NewPath("guards"))...)
+	errs = append(errs, c.DecisionLog.Validate(field.NewPath("decisionLog"))...)
+	errs = append(errs, c.Audit.Validate(field.NewPath("audit"))...)
 	hook := field.NewPath("webhook")
 	if c.Webhook.Port < 1 || c.Webhook.Port > 65535 {
 		errs = append(errs, field.Invalid(hook.Child("port"), c.Webhook.Port, "must be from 1 to 65535"))
@@ -152,6 +163,7 @@ func (c *config) validate() error {
 			"needs a policy to put in the shipped one's place: set policies.directory, policies.configMaps.namespace or policies.bundle.url"))
 	}
 	errs = append(errs, c.Policies.Validate(field.NewPath("policies"))...)
+	errs = append(errs, c.Shadow.Validate(field.NewPath("shadow"))...)
 	return errs.ToAggregate()
 }
 

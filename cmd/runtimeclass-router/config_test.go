@@ -73,6 +73,7 @@ func TestConfigNamesEveryFault(t *testing.T) {
 	c, err := loadConfig(write(t, head+`
 webhook: {port: 0, deadline: 0s, drain: -1s}
 certs: {mode: magic}
+audit: {interval: 1s, podsPerSecond: 0, evictionsPerMinute: 61, exemptNamespaces: [team-*]}
 log: {format: xml}
 policies: {mode: replace}
 router:
@@ -83,7 +84,8 @@ router:
 	}
 	err = c.validate()
 	for _, want := range []string{
-		"webhook.port", "webhook.deadline", "webhook.drain", "certs.mode", "log.format", "policies.directory",
+		"webhook.port", "webhook.deadline", "webhook.drain", "certs.mode", "log.format",
+		"audit.interval", "audit.podsPerSecond", "audit.evictionsPerMinute", "audit.exemptNamespaces[0]", "audit.lease.namespace", "audit.lease.name", "policies.directory",
 		"router.unlabelledNamespaces.trust", "router.unlabelledNamespaces.mode",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -15,14 +15,22 @@ func (r *router) runGuards(ctx context.Context) error {
 	if r.guards == nil {
 		return nil
 	}
+	if !r.routes(ctx) {
+		return nil
+	}
+	return r.guards.Run(ctx)
+}
+
+// routes waits until pods are routed, and reports whether that came before the end of ctx.
+func (r *router) routes(ctx context.Context) bool {
 	for _, known := range []<-chan struct{}{r.catalogApplied, r.loader.loaded, r.armed} {
 		select {
 		case <-ctx.Done():
-			return nil
+			return false
 		case <-known:
 		}
 	}
-	return r.guards.Run(ctx)
+	return true
 }
 
 // tellGuards tells that the catalog or the policy's configuration is another.

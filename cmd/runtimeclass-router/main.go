@@ -18,7 +18,9 @@ func main() { os.Exit(execute()) }
 func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := newCommand().ExecuteContext(ctx)
+	root := newCommand()
+	invokedAs(root, os.Args)
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
@@ -48,10 +50,27 @@ func newCommand() *cobra.Command {
 		Long: `runtimeclass-router is an admission webhook: it evaluates the trust labels of a pod
 and its namespace with Rego policies and patches runtimeClassName, nodeSelector,
 tolerations and overhead. Untrusted pods land on gVisor or Kata pools, trusted ones
-stay on crun.`,
+stay on crun.
+
+route, policy and node-config need neither the webhook nor a cluster. As a plugin of
+kubectl the program is called kubectl runtimeclass-router.`,
+		Example: `  runtimeclass-router route -f pod.yaml --context prod
+  runtimeclass-router policy test policy/
+  runtimeclass-router node-config --cri containerd --context prod`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newServeCommand(), newCleanupCommand(), newRouteCommand(), newPolicyCommand(), newVersionCommand())
+	root.AddCommand(
+		newAuditCommand(),
+		newBenchCommand(),
+		newCleanupCommand(),
+		newDoctorCommand(),
+		newNodeConfigCommand(),
+		newPolicyCommand(),
+		newRouteCommand(),
+		newServeCommand(),
+		newVersionCommand(),
+		newWhyCommand(),
+	)
 	return root
 }

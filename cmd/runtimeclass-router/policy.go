@@ -22,6 +22,8 @@ func newPolicyCommand() *cobra.Command {
 
 A policy is a directory of .rego files. It adds to the shipped policy through the hooks
 of package router.custom, or with --mode replace takes its place.`,
+		Example: `  runtimeclass-router policy init policy/
+  runtimeclass-router policy check policy/`,
 	}
 	cmd.AddCommand(newPolicyCheckCommand(), newPolicyTestCommand(), newPolicyFmtCommand(),
 		newPolicyEvalCommand(), newPolicyInitCommand(), newPolicyDiffCommand())

@@ -303,14 +303,3 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("(-want +got); make golden writes it anew:\n%s", diff)
 	}
 }
-
-// TestPolicyHelp: every command says what it is for with an example.
-func TestPolicyHelp(t *testing.T) {
-	t.Parallel()
-	for _, command := range newPolicyCommand().Commands() {
-		out, _, err := run(t, "", "policy", command.Name(), "--help")
-		if err != nil || !strings.Contains(out, "Examples:\n  ") || command.Long == "" {
-			t.Errorf("%s: %v\n%s", command.Name(), err, out)
-		}
-	}
-}

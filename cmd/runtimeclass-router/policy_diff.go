@@ -16,6 +16,7 @@ import (
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
+	"github.com/runtimeclass-router/runtimeclass-router/survey"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
@@ -104,12 +105,12 @@ func (o *policyDiffOptions) run(ctx context.Context, in io.Reader, out, errOut i
 	if err != nil {
 		return err
 	}
-	stream, err := openStream(o.files, in)
+	stream, err := survey.Open(o.files, in)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	d := &difference{exempt: o.exempt, now: time.Now(), changes: map[change]*counted{}, met: map[string]bool{}}
+	d := &difference{exempt: o.exempt, now: time.Now(), met: map[string]bool{}}
 	if err := o.prepare(ctx, stream, d, labels); err != nil {
 		return err
 	}
@@ -138,42 +139,33 @@ func (o *policyDiffOptions) run(ctx context.Context, in io.Reader, out, errOut i
 
 // compare returns what could not be compared beside the rest, and an error without which
 // there is nothing to report.
-func (o *policyDiffOptions) compare(ctx context.Context, stream *stream, d *difference, bar *progress, notes io.Writer) (some, all error) {
+func (o *policyDiffOptions) compare(ctx context.Context, stream *survey.Manifests, d *difference, bar *progress, notes io.Writer) (some, all error) {
 	if len(o.files) > 0 {
-		return d.all(ctx, stream.items(bar)), context.Cause(ctx)
+		return survey.Each(ctx, stream.Items(bar), d.route), context.Cause(ctx)
 	}
 	config, err := kubeConfig(o.kubeconfig, o.context)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := newLivePods(config, o.namespace, o.selector, notes)
+	pods, err := survey.NewPods(config, o.namespace, o.selector, notes)
 	if err != nil {
 		return nil, err
 	}
-	some = d.all(ctx, pods.items(ctx, bar))
-	return some, cmp.Or(context.Cause(ctx), pods.err)
+	some = survey.Each(ctx, pods.Items(ctx, bar), d.route)
+	return some, cmp.Or(context.Cause(ctx), pods.Err())
 }
 
 // prepare reads what the decisions on pods need, which may stand behind them, and loads
 // both policies. What cannot be read is said when the pods are compared.
-func (o *policyDiffOptions) prepare(ctx context.Context, stream *stream, d *difference, labels map[string]map[string]*string) error {
+func (o *policyDiffOptions) prepare(ctx context.Context, stream *survey.Manifests, d *difference, labels map[string]map[string]*string) error {
 	config, err := o.config()
 	if err != nil {
 		return err
 	}
-	around := &catalog.Manifests{}
-	kinds := []string{"Namespace", "RuntimeClass", "Node"}
-	for document, err := range stream.documents(kinds...) {
-		if err == nil && slices.Contains(kinds, document.GVK.Kind) {
-			around.Documents = append(around.Documents, *document)
-		}
-	}
-	state := &routeOptions{cluster: o.cluster, kubeconfig: o.kubeconfig, context: o.context}
-	cluster, namespaces, err := state.clusterState(ctx, around)
+	cluster, namespaces, err := o.around(ctx, stream)
 	if err != nil {
 		return err
 	}
-	maps.Copy(namespaces, around.Namespaces())
 	d.cluster, d.namespaces, d.relabelled = cluster, namespaces, relabel(namespaces, labels)
 	if d.before, err = o.side(ctx, "old", o.before, config, cluster); err != nil {
 		return err
@@ -184,15 +176,33 @@ func (o *policyDiffOptions) prepare(ctx context.Context, stream *stream, d *diff
 	return err
 }
 
+// around is the cluster that pods are in, with the namespaces among the manifests.
+func (o *policyDiffOptions) around(ctx context.Context, stream *survey.Manifests) (*catalog.Catalog, map[string]*catalog.Namespace, error) {
+	around := &catalog.Manifests{}
+	kinds := []string{"Namespace", "RuntimeClass", "Node"}
+	for document, err := range stream.Documents(kinds...) {
+		if err == nil && slices.Contains(kinds, document.GVK.Kind) {
+			around.Documents = append(around.Documents, *document)
+		}
+	}
+	state := &routeOptions{cluster: o.cluster, kubeconfig: o.kubeconfig, context: o.context}
+	cluster, namespaces, err := state.clusterState(ctx, around)
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(namespaces, around.Namespaces())
+	return cluster, namespaces, nil
+}
+
 // side loads one of the two policies; flag names it in errors.
-func (o *policyDiffOptions) side(ctx context.Context, flag, path string, config policies.Config, cluster *catalog.Catalog) (*side, error) {
+func (o *policyDiffOptions) side(ctx context.Context, flag, path string, config policies.Config, cluster *catalog.Catalog) (*survey.Side, error) {
 	source, modules, err := readPolicy(path, o.mode)
 	var engine *policies.Engine
 	if err == nil {
 		engine, err = o.engine(ctx, modules, config, cluster)
 	}
 	if err == nil {
-		return &side{source: source, router: &webhook.Router{Engine: engine}}, nil
+		return &survey.Side{Source: source, Router: &webhook.Router{Engine: engine}}, nil
 	}
 	var errs []error
 	for _, p := range source.Problems(err) {

@@ -148,12 +148,12 @@ func TestProgress(t *testing.T) {
 	var drawn strings.Builder
 	p := &progress{out: &drawn, drawn: -1}
 	for i := range int64(200) {
-		p.at(i + 1)
+		p.At(i + 1)
 	}
 	p.size = 400
-	p.at(201)
-	p.at(202)
-	p.at(400)
+	p.At(201)
+	p.At(202)
+	p.At(400)
 	p.done()
 	want := "\r100\r200\r[" + strings.Repeat("=", 20) + strings.Repeat(" ", 20) + "]\r[" + strings.Repeat("=", 40) + "]\r" + strings.Repeat(" ", 42) + "\r"
 	if drawn.String() != want {

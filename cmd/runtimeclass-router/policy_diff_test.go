@@ -1,19 +1,9 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
 
 const (
@@ -110,89 +100,20 @@ func TestPolicyDiffOfARunningPod(t *testing.T) {
 	}
 }
 
-// TestStreamIsReadManifests: taken apart document by document, a file holds what it
-// holds when it is read as a whole, with the same places.
-func TestStreamIsReadManifests(t *testing.T) {
+// TestPolicyDiffSaysWhatItCannotKnow: a class that was replaced, and the label that is
+// tried out, both in words.
+func TestPolicyDiffSaysWhatItCannotKnow(t *testing.T) {
 	t.Parallel()
-	directory := t.TempDir()
-	list := filepath.Join(directory, "list.json")
-	writeFile(t, list, `{"items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}], "kind": "List", "apiVersion": "v1"}`)
-	odd := filepath.Join(directory, "odd.yaml")
-	writeFile(t, odd, "# only a comment\n---\n--- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\r\napiVersion: v1\r\nkind: Pod\n--- \nkind: [\n---\nnull")
-	for _, paths := range [][]string{{diffPods}, {examples}, {"testdata/outcomes.yaml"}, {list}, {odd}} {
-		whole, wantErr := catalog.ReadManifests(paths, nil)
-		s, err := openStream(paths, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []catalog.Document
-		var errs []error
-		for d, err := range s.documents() {
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			got = append(got, *d)
-		}
-		name := func(documents []catalog.Document) (names []string) {
-			for _, d := range documents {
-				index := d.Index
-				if d.File == list {
-					index = 1 // an item, of a list that is one document
-				}
-				names = append(names, fmt.Sprintf("%s %d %s %s", d.File, index, d.GVK, d.Raw))
-			}
-			return names
-		}
-		if diff := cmp.Diff(name(whole.Documents), name(got)); diff != "" {
-			t.Errorf("%v: (-want +got)\n%s", paths, diff)
-		}
-		if got := errors.Join(errs...); fmt.Sprint(got) != fmt.Sprint(wantErr) {
-			t.Errorf("%v: error %v, want %v", paths, got, wantErr)
-		}
+	list := `{"items": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"runtimeclass-router.io/trust": "untrusted"}}},
+		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop",
+		"annotations": {"runtimeclass-router.io/trust": "untrusted", "runtimeclass-router.io/reason": "so", "runtimeclass-router.io/policy-revision": "1"},
+		"managedFields": [{"manager": "c", "fieldsV1": {"f:spec": {"f:containers": {}, "f:runtimeClassName": {}}}}]},
+		"spec": {"containers": [{"name": "c", "image": "i"}], "runtimeClassName": "gvisor", "overhead": {"cpu": "50m"}}, "status": {"phase": "Running"}}]}`
+	out, errOut, err := run(t, list, "policy", "diff", "-f", "-", "--set-label", "shop:runtimeclass-router.io/trust=trusted")
+	if err != nil || !strings.Contains(out, "gvisor") || !strings.Contains(out, "crun") || !strings.Contains(out, "1 of 1 change") {
+		t.Errorf("%v\n%s", err, out)
 	}
-}
-
-// TestStreamHoldsOneItem: an item of a JSON list is handed over before the next is read.
-func TestStreamHoldsOneItem(t *testing.T) {
-	t.Parallel()
-	gone := errors.New("the rest is never asked for")
-	item := `{"kind": "Pod", "padding": "` + strings.Repeat("x", 128<<10) + `"},`
-	reader := io.MultiReader(strings.NewReader(`{"kind": "List", "items": [`+item+item), iotest.ErrReader(gone))
-	items := 0
-	more := readChunks(reader, func(_, _ int, chunk []byte) bool {
-		items++
-		return json.Valid(chunk)
-	}, func(err error) bool {
-		if !errors.Is(err, gone) {
-			t.Error(err)
-		}
-		return false
-	})
-	if items != 2 || more {
-		t.Errorf("%d items before the error, more: %t", items, more)
+	if want := "note: pods whose class the webhook replaced count as asking for none, since what they asked for is not recorded: 1\n"; errOut != want {
+		t.Errorf("got %q, want %q", errOut, want)
 	}
-}
-
-// TestStreamOfABrokenList ends, and says so.
-func TestStreamOfABrokenList(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{`{`, `{"items": [`, `{"items": [{]}`, `{"items": {}}`, `{"items": [1]} x`, `{"a": }`} {
-		var errs []error
-		for _, err := range (&stream{files: []string{inFile(t, text)}}).documents() {
-			if err != nil {
-				errs = append(errs, err)
-			}
-		}
-		if len(errs) == 0 {
-			t.Errorf("%s: no error", text)
-		}
-	}
-}
-
-func inFile(t *testing.T, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "list.json")
-	writeFile(t, file, text)
-	return file
 }

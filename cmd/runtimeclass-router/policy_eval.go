@@ -14,6 +14,7 @@ import (
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
+	"github.com/runtimeclass-router/runtimeclass-router/survey"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
@@ -121,7 +122,7 @@ func readPolicy(path, mode string) (*policies.Source, policies.Modules, error) {
 func onlyPod(manifests *catalog.Manifests, namespaces map[string]*catalog.Namespace, now time.Time) (*policies.Input, error) {
 	var found []*policies.Input
 	for i := range manifests.Documents {
-		input, _, err := inputOf(&manifests.Documents[i], namespaces, now)
+		input, _, err := survey.Read(&manifests.Documents[i], namespaces, now)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
+	"github.com/runtimeclass-router/runtimeclass-router/survey"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
@@ -147,7 +148,7 @@ func (e *expectation) decode(raw []byte) error {
 
 // run routes the pod; the error says what is not as expected.
 func (f *fixture) run(ctx context.Context, router *webhook.Router, now time.Time) error {
-	input, _, err := inputOf(f.pod, f.namespaces, now)
+	input, _, err := survey.Read(f.pod, f.namespaces, now)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,11 @@ func newProgress(out io.Writer) *progress {
 	return &progress{out: out, drawn: -1}
 }
 
-// at draws how much has been read, of size if that is known.
-func (p *progress) at(read int64) {
+// Size is told how much there is.
+func (p *progress) Size(all int64) { p.size = all }
+
+// At draws how much has been read, of size if that is known.
+func (p *progress) At(read int64) {
 	switch {
 	case p.out == nil:
 	case p.size == 0:

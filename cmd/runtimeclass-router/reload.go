@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
+	"github.com/runtimeclass-router/runtimeclass-router/shadow"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
@@ -31,6 +33,7 @@ type loader struct {
 	engine  *policies.Engine
 	catalog func() *catalog.Catalog
 	metrics *webhook.Metrics
+	shadow  *shadow.Shadow // nil where there is none
 	log     logr.Logger
 	// refused is told of files that are not put in force.
 	refused func(refusal)
@@ -163,6 +166,9 @@ func (l *loader) load(ctx context.Context, policy *sources.Policy) error {
 	default:
 		close(l.loaded)
 	}
+	if l.shadow != nil {
+		l.shadow.Paired(*snapshot.Config(), snapshot.Revision())
+	}
 	l.inForce()
 	l.keep(policy)
 	return nil
@@ -214,5 +220,6 @@ func (l *loader) state(policy *sources.Policy) string {
 func needsRestart(running, given *config) bool {
 	return running.Webhook != given.Webhook || running.Metrics != given.Metrics || running.Health != given.Health ||
 		running.Certs != given.Certs || running.Guards != given.Guards || running.Log != given.Log ||
-		running.Policies.Options != given.Policies.Options
+		running.Policies.Options != given.Policies.Options || running.Shadow != given.Shadow ||
+		!reflect.DeepEqual(running.Audit, given.Audit) || !reflect.DeepEqual(running.DecisionLog, given.DecisionLog)
 }

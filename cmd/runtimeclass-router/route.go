@@ -33,6 +33,7 @@ const exemptNamespacesUsage = "namespaces whose pods the webhook is not asked ab
 
 type routeOptions struct {
 	files, cluster      []string
+	clusterStdin        io.Reader // what --cluster - reads, if a command has no other use for it
 	kubeconfig, context string
 	configFile, output  string
 	failOnDeny          bool
@@ -139,7 +140,7 @@ func (o *routeOptions) clusterState(ctx context.Context, manifests *catalog.Mani
 	case len(o.cluster) > 0 && live:
 		return nil, nil, errors.New("--cluster names files and --context or --kubeconfig a live cluster: give one of them")
 	case len(o.cluster) > 0:
-		files, err := catalog.ReadManifests(o.cluster, nil)
+		files, err := catalog.ReadManifests(o.cluster, o.clusterStdin)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--cluster: %w", err)
 		}

@@ -15,8 +15,6 @@ import (
 	jsonpatchapply "github.com/evanphx/json-patch/v5"
 
 	"gomodules.xyz/jsonpatch/v2"
-
-	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
 // routeWriters are the formats of --output.
@@ -55,7 +53,7 @@ func writeTable(out io.Writer, results []result) error {
 		for _, w := range r.Warnings {
 			why = append(why, "warning: "+w)
 		}
-		t.AppendRow(table.Row{r.Kind + "/" + r.Name, r.Namespace, r.Trust, outcome(&r), paragraphs(why...)})
+		t.AppendRow(table.Row{r.Kind + "/" + r.Name, r.Namespace, r.Trust, r.Outcome(), paragraphs(why...)})
 	}
 	t.Render()
 	return nil
@@ -68,24 +66,6 @@ func paragraphs(lines ...string) string {
 		wrapped = append(wrapped, text.WrapSoft(line, whyWidth))
 	}
 	return strings.Join(wrapped, "\n")
-}
-
-// outcome is a route in two words, and in a namespace that is not enforced says so.
-func outcome(r *result) string {
-	class := r.RuntimeClassName
-	if class == "" {
-		class = "node's default"
-	}
-	said := map[policies.Action]string{
-		policies.Route:  class,
-		policies.Keep:   class + " (kept)",
-		policies.Exempt: class + " (exempt)",
-		policies.Deny:   "DENIED",
-	}[r.Action]
-	if r.Mode != policies.Enforce {
-		return fmt.Sprintf("unchanged (%s), else %s", r.Mode, said)
-	}
-	return said
 }
 
 func writeJSON(out io.Writer, results []result) error {
@@ -153,7 +133,7 @@ func writeYAML(out io.Writer, results []result) error {
 func (r *result) mutated() ([]byte, error) {
 	operations := make([]jsonpatch.Operation, 0, len(r.Patch))
 	for _, op := range r.Patch {
-		op.Path = r.template.Pointer() + op.Path
+		op.Path = r.Template.Pointer() + op.Path
 		operations = append(operations, op)
 	}
 	raw, err := json.Marshal(operations)
@@ -166,7 +146,7 @@ func (r *result) mutated() ([]byte, error) {
 	}
 	options := jsonpatchapply.NewApplyOptions()
 	options.EnsurePathExistsOnAdd = true // a template may have no metadata
-	patched, err := patch.ApplyWithOptions(r.document.Raw, options)
+	patched, err := patch.ApplyWithOptions(r.Document.Raw, options)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -18,13 +19,16 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/catalog/informers"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 	"github.com/runtimeclass-router/runtimeclass-router/registration"
+	"github.com/runtimeclass-router/runtimeclass-router/shadow"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
 
@@ -46,6 +50,8 @@ type router struct {
 	server       *webhook.Server
 	loader       *loader
 	guards       *backstop.Writer // nil where no ServiceAccount is configured
+	decisions    *decisionlog.Log
+	scanner      *audit.Scanner // nil where running pods are not looked at
 
 	catalogApplied chan struct{} // closed when the engine has the cluster's catalog
 	armed          chan struct{} // closed when the API server asks the webhook, or nobody says that it should
@@ -61,16 +67,16 @@ const (
 	draining
 )
 
-// serve runs the product until ctx ends.
-func serve(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger) error {
-	r, err := newRouter(load, kube, log)
+// serve runs the product until ctx ends. Decisions are logged to out.
+func serve(ctx context.Context, load func() (*config, error), kube *rest.Config, log logr.Logger, out io.Writer) error {
+	r, err := newRouter(load, kube, log, out)
 	if err != nil {
 		return err
 	}
 	return r.run(ctx)
 }
 
-func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger) (*router, error) {
+func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger, out io.Writer) (*router, error) {
 	c, err := load()
 	if err != nil {
 		return nil, err
@@ -102,6 +108,9 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
 	r.loader.refused = tellObjects(r.manager.GetEventRecorder(reporter))
+	if err := r.newDecisionLog(out); err != nil {
+		return nil, err
+	}
 	if err := r.newCertificates(kube); err != nil {
 		return nil, err
 	}
@@ -110,6 +119,9 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 			return nil, fmt.Errorf("parameters of the guards: %w", err)
 		}
 	}
+	if err := r.newScanner(kube); err != nil {
+		return nil, err
+	}
 	options := webhook.Options{
 		Router:     &webhook.Router{Engine: r.engine},
 		Namespaces: r.informers,
@@ -117,6 +129,13 @@ func newRouter(load func() (*config, error), kube *rest.Config, log logr.Logger)
 		Metrics:    r.metrics,
 		Log:        log,
 		Now:        time.Now,
+		Observers:  []webhook.Observer{r.decisions},
+	}
+	if s := r.loader.shadow; s != nil {
+		if err := metrics.Registry.Register(s); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+		options.Observers = append(options.Observers, s)
 	}
 	r.endpoints = map[string]*webhook.Endpoint{}
 	for path, handler := range map[string]admission.Handler{
@@ -148,7 +167,8 @@ func (r *router) newLoader(kube *rest.Config, read func() (*config, error)) (*lo
 	}
 	return &loader{
 		read:    read,
-		set:     sources.NewSet(sources.New(r.config.Policies.Options, client, r.log)),
+		set:     sources.NewSet(sources.New(r.config.Policies.Options, catalog.PolicyLabelValue, client, r.log)),
+		shadow:  r.newShadow(client),
 		engine:  r.engine,
 		catalog: r.catalog.Load,
 		metrics: r.metrics,
@@ -159,6 +179,18 @@ func (r *router) newLoader(kube *rest.Config, read func() (*config, error)) (*lo
 		config:  r.config,
 		told:    map[string]string{},
 	}, nil
+}
+
+// newShadow returns nil where no second policy is configured.
+func (r *router) newShadow(client kubernetes.Interface) *shadow.Shadow {
+	if !r.config.Shadow.Enabled() {
+		return nil
+	}
+	return shadow.New(shadow.Config{
+		Options: r.config.Shadow,
+		Sources: sources.New(r.config.Shadow.Options, catalog.ShadowLabelValue, client, r.log),
+		Log:     r.log,
+	})
 }
 
 // load loads policies from when the cluster is known: they are tried over its classes.
@@ -181,10 +213,15 @@ func (r *router) run(ctx context.Context) error {
 	group.Go(func() error { return r.manager.Start(background) })
 	group.Go(func() error { return r.informers.Run(background, r.applyCatalog) })
 	group.Go(func() error { return r.certificates.Run(background) })
+	group.Go(func() error { return r.decisions.Run(background) })
 	group.Go(func() error { return r.runArmer(background) })
 	group.Go(func() error { return r.runGuards(background) })
+	group.Go(func() error { return r.runScanner(background) })
 	group.Go(func() error { return r.loader.set.Run(background) })
 	group.Go(func() error { return r.load(background) })
+	if r.loader.shadow != nil {
+		group.Go(func() error { return r.loader.shadow.Run(background) })
+	}
 	group.Go(func() error {
 		defer stop()
 		return r.runServer(ctx, background)
@@ -225,6 +262,9 @@ func (r *router) applyCatalog(ctx context.Context, c *catalog.Catalog) error {
 	}
 	r.catalog.Store(c)
 	r.tellGuards()
+	if r.loader.shadow != nil {
+		r.loader.shadow.SetCatalog(c)
+	}
 	for _, class := range c.RuntimeClasses {
 		for _, note := range class.Notes {
 			r.log.Info("runtime class is odd", "runtimeClass", class.Name, "note", note)

@@ -63,7 +63,7 @@ service account.`,
 			if err != nil {
 				return fmt.Errorf("find the cluster: %w", err)
 			}
-			return serve(cmd.Context(), load, kube, log)
+			return serve(cmd.Context(), load, kube, log, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the configuration file")

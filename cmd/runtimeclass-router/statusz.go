@@ -7,6 +7,7 @@ import (
 
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
+	"github.com/runtimeclass-router/runtimeclass-router/shadow"
 )
 
 // statuszPath is served beside the metrics.
@@ -17,6 +18,8 @@ type statusReport struct {
 	Policy  policyStatus     `json:"policy"`
 	Sources []sources.Status `json:"sources"`
 	Catalog catalogStatus    `json:"catalog"`
+	// Shadow is the second policy, where one is configured.
+	Shadow *shadow.Status `json:"shadow,omitempty"`
 }
 
 // policyStatus tells of the policy in force, and of what is not.
@@ -71,6 +74,9 @@ func (l *loader) report() statusReport {
 		s.Sources = append(s.Sources, source)
 	}
 	c := l.catalog()
+	if l.shadow != nil {
+		s.Shadow = new(l.shadow.Status())
+	}
 	s.Catalog = catalogStatus{Revision: c.Revision(), RuntimeClasses: len(c.RuntimeClasses)}
 	return s
 }

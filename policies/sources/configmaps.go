@@ -18,9 +18,6 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
-// policySelector selects the ConfigMaps that hold policy.
-const policySelector = catalog.LabelPolicy + "=" + catalog.PolicyLabelValue
-
 // configMapSettle is how long changes are gathered: `kubectl apply -f DIRECTORY` sends
 // one ConfigMap after the other.
 const configMapSettle = 200 * time.Millisecond
@@ -28,17 +25,19 @@ const configMapSettle = 200 * time.Millisecond
 // configMaps are the labelled ConfigMaps of one namespace.
 type configMaps struct {
 	namespace string
+	selector  string
 	client    kubernetes.Interface
 	changed   chan struct{} // of size 1: a second signal says nothing new
 	asked     chan error    // what the last request to the API server ended with
 	settle    time.Duration
 }
 
-// NewConfigMaps returns the ConfigMaps of a namespace that carry the policy label as a
-// source, watched. A file is called CONFIGMAP/KEY.
-func NewConfigMaps(client kubernetes.Interface, namespace string) Source {
+// NewConfigMaps returns the ConfigMaps of a namespace whose policy label has that value as
+// a source, watched. A file is called CONFIGMAP/KEY.
+func NewConfigMaps(client kubernetes.Interface, namespace, value string) Source {
 	return &configMaps{
 		namespace: namespace,
+		selector:  catalog.LabelPolicy + "=" + value,
 		client:    client,
 		changed:   make(chan struct{}, 1),
 		asked:     make(chan error, 1),
@@ -73,7 +72,7 @@ func (c *configMaps) Run(ctx context.Context, deliver func(Delivery)) error {
 			return nil
 		case err := <-c.asked:
 			if err != nil {
-				deliver(Delivery{Err: fmt.Errorf("watch ConfigMaps labelled %s in namespace %s: %w", policySelector, c.namespace, err)})
+				deliver(Delivery{Err: fmt.Errorf("watch ConfigMaps labelled %s in namespace %s: %w", c.selector, c.namespace, err)})
 				continue
 			}
 		case <-synced:
@@ -108,13 +107,13 @@ func (c *configMaps) listWatch() cache.ListerWatcher {
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = policySelector
+			options.LabelSelector = c.selector
 			list, err := c.client.CoreV1().ConfigMaps(c.namespace).List(ctx, options)
 			tell(err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = policySelector
+			options.LabelSelector = c.selector
 			w, err := c.client.CoreV1().ConfigMaps(c.namespace).Watch(ctx, options)
 			tell(err)
 			return w, err

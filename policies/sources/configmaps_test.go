@@ -36,7 +36,7 @@ func TestConfigMaps(t *testing.T) {
 	switchedOff := configMap("off", map[string]string{"a.rego": "package off\n"})
 	switchedOff.Labels[catalog.LabelPolicy] = "false"
 	client := fake.NewClientset(elsewhere, unlabelled, switchedOff, configMap("one", map[string]string{"a.rego": "package a\n"}))
-	deliveries := run(t, NewConfigMaps(client, testNamespace))
+	deliveries := run(t, NewConfigMaps(client, testNamespace, catalog.PolicyLabelValue))
 	first := await(t, deliveries, holds(policies.Modules{"one/a.rego": "package a\n"}))
 	if object := first.Objects["one"]; object.Kind != "ConfigMap" || object.Namespace != testNamespace || object.UID == "" {
 		t.Errorf("object %+v", object)
@@ -75,12 +75,12 @@ func TestConfigMapsWithoutRights(t *testing.T) {
 	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
 	})
-	await(t, run(t, NewConfigMaps(client, testNamespace)),
+	await(t, run(t, NewConfigMaps(client, testNamespace, catalog.PolicyLabelValue)),
 		fails("watch ConfigMaps labelled runtimeclass-router.io/policy=true in namespace router", "forbidden"))
 }
 
 // TestConfigMapsNone: to have no policy of one's own is no fault.
 func TestConfigMapsNone(t *testing.T) {
 	t.Parallel()
-	await(t, run(t, NewConfigMaps(fake.NewClientset(), testNamespace)), holds(policies.Modules{}))
+	await(t, run(t, NewConfigMaps(fake.NewClientset(), testNamespace, catalog.PolicyLabelValue)), holds(policies.Modules{}))
 }

@@ -2,8 +2,6 @@ package sources
 
 import (
 	"fmt"
-	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
 	"oras.land/oras-go/v2/registry"
+
+	"github.com/runtimeclass-router/runtimeclass-router/remote"
 )
 
 // Options say where policy files come from, beside the shipped ones.
@@ -90,43 +90,28 @@ func (b *BundleOptions) validate(path *field.Path) field.ErrorList {
 	if b.Algorithm != "" && !slices.Contains(algorithms, b.Algorithm) {
 		errs = append(errs, field.NotSupported(path.Child("algorithm"), b.Algorithm, algorithms))
 	}
-	for name, value := range map[string]string{
+	errs = append(errs, remote.ValidatePaths(path, map[string]string{
 		"persistDirectory": b.PersistDirectory, "keysDirectory": b.KeysDirectory,
 		"credentialsDirectory": b.CredentialsDirectory, "caFile": b.CAFile,
-	} {
-		if value != "" && !filepath.IsAbs(value) {
-			errs = append(errs, field.Invalid(path.Child(name), value, "must be an absolute path"))
-		}
-	}
+	})...)
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return errs
 }
 
 func (b *BundleOptions) validateURL(path *field.Path) field.ErrorList {
-	location, err := url.Parse(b.URL)
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, b.URL, "is no URL")}
+	_, errs := b.access().ValidateURL(path, b.URL, "oci")
+	if len(errs) > 0 || !b.oci() {
+		return errs
 	}
-	if location.User != nil { // the value is not shown: there is a password in it
-		return field.ErrorList{field.Forbidden(path, "credentials in the URL end up in logs: put them into the files of credentialsDirectory")}
-	}
-	switch location.Scheme {
-	case "https":
-	case "http":
-		if b.CredentialsDirectory != "" {
-			return field.ErrorList{field.Invalid(path, b.URL, "would send the credentials unencrypted: use https")}
-		}
-	case "oci":
-		if _, err := registry.ParseReference(b.reference()); err != nil {
-			return field.ErrorList{field.Invalid(path, b.URL, fmt.Sprintf("want oci://REGISTRY/REPOSITORY:TAG: %v", err))}
-		}
-	default:
-		return field.ErrorList{field.Invalid(path, b.URL, "want https://, http:// or oci://")}
-	}
-	if location.Host == "" {
-		return field.ErrorList{field.Invalid(path, b.URL, "names no host")}
+	if _, err := registry.ParseReference(b.reference()); err != nil {
+		return field.ErrorList{field.Invalid(path, b.URL, fmt.Sprintf("want oci://REGISTRY/REPOSITORY:TAG: %v", err))}
 	}
 	return nil
+}
+
+// access is what the server is reached with.
+func (b *BundleOptions) access() remote.Access {
+	return remote.Access{CredentialsDirectory: b.CredentialsDirectory, CAFile: b.CAFile}
 }
 
 // oci reports whether the bundle is in an OCI registry.
@@ -135,15 +120,15 @@ func (b *BundleOptions) oci() bool { return strings.HasPrefix(b.URL, "oci://") }
 // reference is what an OCI client calls the bundle: REGISTRY/REPOSITORY:TAG.
 func (b *BundleOptions) reference() string { return strings.TrimPrefix(b.URL, "oci://") }
 
-// New returns the sources that the options name, the shipped policy first. The client is
-// used for ConfigMaps only.
-func New(o Options, client kubernetes.Interface, log logr.Logger) []Source {
+// New returns the sources that the options name, the shipped policy first. ConfigMaps are
+// those whose policy label has that value, and all that the client is used for.
+func New(o Options, value string, client kubernetes.Interface, log logr.Logger) []Source {
 	all := []Source{NewEmbedded()}
 	if o.Directory != "" {
 		all = append(all, NewDirectory(o.Directory))
 	}
 	if o.ConfigMaps.Namespace != "" {
-		all = append(all, NewConfigMaps(client, o.ConfigMaps.Namespace))
+		all = append(all, NewConfigMaps(client, o.ConfigMaps.Namespace, value))
 	}
 	if o.Bundle.URL != "" {
 		all = append(all, NewBundle(o.Bundle, log))

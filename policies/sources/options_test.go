@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 )
 
 // good is a bundle with every key.
@@ -67,13 +69,13 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	o := Options{Directory: "/d", ConfigMaps: ConfigMapOptions{Namespace: "n"}, Bundle: good()}
 	var got []string
-	for _, source := range New(o, nil, discard) {
+	for _, source := range New(o, catalog.PolicyLabelValue, nil, discard) {
 		got = append(got, source.ID().String())
 	}
 	if diff := cmp.Diff([]string{"embedded", "directory /d", "configMaps n", "bundle https://example.com/bundle.tar.gz"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if none := New(Options{}, nil, discard); len(none) != 1 || (&Options{}).Any() {
+	if none := New(Options{}, catalog.PolicyLabelValue, nil, discard); len(none) != 1 || (&Options{}).Any() {
 		t.Errorf("%v", none)
 	}
 }

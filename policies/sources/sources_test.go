@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 )
 
@@ -96,7 +97,7 @@ func TestIDs(t *testing.T) {
 	}{
 		{NewEmbedded(), "embedded"},
 		{NewDirectory("/etc/policy"), "directory /etc/policy"},
-		{NewConfigMaps(nil, "router"), "configMaps router"},
+		{NewConfigMaps(nil, "router", catalog.PolicyLabelValue), "configMaps router"},
 		{NewBundle(BundleOptions{URL: "https://example.com/b.tar.gz"}, discard), "bundle https://example.com/b.tar.gz"},
 	} {
 		if got := test.source.ID().String(); got != test.want {

@@ -30,13 +30,21 @@ var arrows = []struct {
 }{
 	{"./catalog", []string{opa, clientGo, controllerRuntime, "./policies", "./webhook", "./certs", "./cmd", "./catalog/informers"}},
 	{"./catalog/informers", []string{opa, "./policies", "./webhook", "./certs", "./cmd"}},
+	{"./nodeconfig", []string{opa, clientGo, controllerRuntime, "./policies", "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop", "./registration"}},
 	{"./policies", []string{clientGo, controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd"}},
 	{"./policies/sources", []string{controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./policies/schemas", []string{opa, clientGo, controllerRuntime, "./catalog", "./webhook", "./certs", "./cmd"}},
-	{"./webhook", []string{"./certs", "./catalog/informers", "./cmd"}},
+	{"./webhook", []string{"./certs", "./catalog/informers", "./survey", "./audit", "./cmd", "./decisionlog", "./remote"}},
+	{"./decisionlog", []string{"./certs", "./catalog/informers", "./cmd", "./registration", "./backstop", "./policies/sources"}},
+	{"./remote", []string{opa, clientGo, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 	{"./certs", []string{"./policies", "./catalog", "./webhook", "./cmd"}},
+	{"./survey", []string{"./audit", "./doctor", "./shadow", "./certs", "./cmd", "./backstop", "./registration"}},
+	{"./doctor", []string{"./certs", "./cmd", "./catalog/informers"}},
+	{"./shadow", []string{"./certs", "./cmd", "./backstop", "./registration", "./catalog/informers"}},
+	{"./audit", []string{"./certs", "./cmd", "./backstop", "./registration", "./catalog/informers"}},
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./backstop", []string{"./webhook", "./certs", "./cmd", "./catalog/informers"}},
+	{"./benchmark", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./registration", "./backstop", "./cmd"}},
 	{"./test/controlplane", []string{"./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 }
 

@@ -11,7 +11,7 @@ import (
 // measure goes through the stages. When it returns, nothing is left running. With an error
 // it returns what was measured before, if that began.
 func measure(ctx context.Context, o *options) (_ *results.Results, err error) {
-	m, err := machine()
+	m, err := results.ThisMachine()
 	if err != nil {
 		return nil, err
 	}

@@ -9,14 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
+	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/policies/sources"
 )
@@ -32,12 +35,14 @@ type file struct {
 		Drain         json.RawMessage `json:"drain"`
 		Configuration string          `json:"configuration"`
 	} `json:"webhook"`
-	Metrics  json.RawMessage  `json:"metrics"`
-	Health   json.RawMessage  `json:"health"`
-	Certs    certs.Options    `json:"certs"`
-	Guards   backstop.Options `json:"guards"`
-	Log      json.RawMessage  `json:"log"`
-	Policies struct {
+	Metrics     json.RawMessage     `json:"metrics"`
+	Health      json.RawMessage     `json:"health"`
+	Certs       certs.Options       `json:"certs"`
+	Guards      backstop.Options    `json:"guards"`
+	Audit       audit.Options       `json:"audit"`
+	Log         json.RawMessage     `json:"log"`
+	DecisionLog decisionlog.Options `json:"decisionLog"`
+	Policies    struct {
 		Mode            string `json:"mode"`
 		sources.Options `json:",inline"`
 	} `json:"policies"`
@@ -80,9 +85,13 @@ func TestConfiguration(t *testing.T) {
 			if err := f.Certs.Validate(field.NewPath("certs")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
+			if err := f.DecisionLog.Validate(field.NewPath("decisionLog")).ToAggregate(); err != nil {
+				t.Error(err)
+			}
 			if err := f.Policies.Validate(field.NewPath("policies")).ToAggregate(); err != nil {
 				t.Error(err)
 			}
+			checkAudit(t, f, objects)
 			if got := f.Policies.ConfigMaps.Namespace; got != namespace {
 				t.Errorf("policy ConfigMaps are watched in namespace %q, want the release's", got)
 			}
@@ -99,6 +108,35 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
+// checkAudit: a scan has its lease and leaves out the pods that the webhook is not asked
+// about. podsPerSecond is the file's to give, or the default's.
+func checkAudit(t *testing.T, f file, objects []client.Object) {
+	t.Helper()
+	var leases []string
+	for _, object := range objects {
+		if lease, ok := object.(*coordinationv1.Lease); ok {
+			leases = append(leases, lease.Name)
+		}
+	}
+	if f.Audit.Interval.Duration == 0 {
+		if len(leases) > 0 {
+			t.Errorf("no scan, and leases %v", leases)
+		}
+		return
+	}
+	f.Audit.PodsPerSecond = max(f.Audit.PodsPerSecond, 1)
+	if err := f.Audit.Validate(field.NewPath("audit")).ToAggregate(); err != nil {
+		t.Error(err)
+	}
+	if want := []string{f.Audit.Lease.Name}; !cmp.Equal(want, leases) || f.Audit.Lease.Namespace != namespace {
+		t.Errorf("lease %v, and rendered are %v", f.Audit.Lease, leases)
+	}
+	exempt := only[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects).Webhooks[0].NamespaceSelector.MatchExpressions[0].Values
+	if diff := cmp.Diff(exempt, f.Audit.ExemptNamespaces); diff != "" {
+		t.Errorf("exempt namespaces (-webhook +audit):\n%s", diff)
+	}
+}
+
 // checkMounts holds the directories that the configuration names to what is mounted.
 func checkMounts(t *testing.T, f file, deployment *appsv1.Deployment) {
 	t.Helper()
@@ -107,10 +145,11 @@ func checkMounts(t *testing.T, f file, deployment *appsv1.Deployment) {
 		mounted[mount.MountPath] = mount.Name
 	}
 	want := map[string]string{"/etc/runtimeclass-router/config": "config"}
-	bundle := f.Policies.Bundle
+	bundle, upload := f.Policies.Bundle, f.DecisionLog.Upload
 	for directory, volume := range map[string]string{
 		bundle.PersistDirectory: "bundle", bundle.KeysDirectory: "bundle-keys",
 		bundle.CredentialsDirectory: "bundle-credentials", strings.TrimSuffix(bundle.CAFile, "/ca.crt"): "bundle-ca",
+		upload.CredentialsDirectory: "upload-credentials", strings.TrimSuffix(upload.CAFile, "/ca.crt"): "upload-ca",
 	} {
 		if directory != "" {
 			want[directory] = volume

@@ -125,7 +125,10 @@ func TestGuardsSelectAsTheWebhookDoes(t *testing.T) {
 		"fallback": only[*admissionregistrationv1.MutatingAdmissionPolicyBinding](t, objects).Spec.MatchResources.NamespaceSelector,
 	}
 	for _, webhook := range only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, objects).Webhooks {
-		if webhook.Name != "policies.runtimeclass-router.io" { // see TestPolicyConfigMapsAreOfTheRelease
+		switch webhook.Name {
+		case "policies.runtimeclass-router.io": // see TestPolicyConfigMapsAreOfTheRelease
+		case "pods-lowered-final.runtimeclass-router.io": // see TestSkipTrusted
+		default:
 			selectors[webhook.Name] = webhook.NamespaceSelector
 		}
 	}
@@ -150,15 +153,18 @@ func TestGuardsSelectAsTheWebhookDoes(t *testing.T) {
 func TestValidatingWebhook(t *testing.T) {
 	t.Parallel()
 	const fail, ignore = admissionregistrationv1.Fail, admissionregistrationv1.Ignore
+	const none, noneOnDryRun = admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun
 	want := map[string]struct {
 		policy  admissionregistrationv1.FailurePolicyType
 		timeout int32
 		path    string
+		effects admissionregistrationv1.SideEffectClass
 	}{
-		"pods-final.runtimeclass-router.io":   {fail, 3, "/validate-pod"},
-		"pods-updated.runtimeclass-router.io": {ignore, 1, "/validate-pod"},
-		"workloads.runtimeclass-router.io":    {ignore, 1, "/validate-workload"},
-		"policies.runtimeclass-router.io":     {ignore, 10, "/validate-policy"},
+		"pods-final.runtimeclass-router.io":         {fail, 3, "/validate-pod", noneOnDryRun},
+		"pods-lowered-final.runtimeclass-router.io": {fail, 3, "/validate-pod", noneOnDryRun},
+		"pods-updated.runtimeclass-router.io":       {ignore, 1, "/validate-pod", none},
+		"workloads.runtimeclass-router.io":          {ignore, 1, "/validate-workload", none},
+		"policies.runtimeclass-router.io":           {ignore, 10, "/validate-policy", none},
 	}
 	for name, values := range map[string]string{"service": "", "url": variants["url"]} {
 		configuration := only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, render(t, values))
@@ -170,7 +176,7 @@ func TestValidatingWebhook(t *testing.T) {
 				t.Errorf("%s: %s is rendered with rules", name, webhook.Name)
 			}
 			w := want[webhook.Name]
-			if *webhook.FailurePolicy != w.policy || *webhook.TimeoutSeconds != w.timeout || *webhook.SideEffects != admissionregistrationv1.SideEffectClassNone {
+			if *webhook.FailurePolicy != w.policy || *webhook.TimeoutSeconds != w.timeout || *webhook.SideEffects != w.effects {
 				t.Errorf("%s: %s: %s, %d s, %s", name, webhook.Name, *webhook.FailurePolicy, *webhook.TimeoutSeconds, *webhook.SideEffects)
 			}
 			var reached string

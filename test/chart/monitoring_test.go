@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/runtimeclass-router/runtimeclass-router/audit"
 	"github.com/runtimeclass-router/runtimeclass-router/certs"
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
 	"github.com/runtimeclass-router/runtimeclass-router/registration"
@@ -75,6 +76,9 @@ func registered(t *testing.T) string {
 	t.Helper()
 	registry := &descriptions{labels: map[string][]string{}}
 	if _, err := webhook.NewMetrics(registry); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.NewMetrics(registry); err != nil {
 		t.Fatal(err)
 	}
 	for _, collector := range []prometheus.Collector{

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"slices"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,7 +81,7 @@ func (c *cluster) permissions(t *testing.T) {
 		"list config maps of another namespace": account.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("default")),
 		"create a config map":                   account.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"}}),
 		"update a policy":                       account.Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: release + "-policies"}}),
-		"create an event of another namespace":  account.Create(ctx, policyEvent("default")),
+		"delete an event":                       account.Delete(ctx, policyEvent("default")),
 	} {
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("%s: %v, want forbidden", name, err)
@@ -103,12 +105,32 @@ func (c *cluster) policyPermissions(t *testing.T, account client.WithWatch) {
 	} else {
 		watch.Stop()
 	}
-	event := policyEvent(namespace)
-	if err := account.Create(ctx, event); err != nil {
-		t.Errorf("create an event: %v", err)
+	for _, where := range []string{namespace, "default"} { // of policy, and of refused pods
+		event := policyEvent(where)
+		if err := account.Create(ctx, event); err != nil {
+			t.Errorf("create an event in %s: %v", where, err)
+		}
+		if err := account.Patch(ctx, event, client.RawPatch(types.MergePatchType, []byte(`{"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:00.000000Z"}}`))); err != nil {
+			t.Errorf("patch an event in %s: %v", where, err)
+		}
 	}
-	if err := account.Patch(ctx, event, client.RawPatch(types.MergePatchType, []byte(`{"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:00.000000Z"}}`))); err != nil {
-		t.Errorf("patch an event: %v", err)
+}
+
+// TestEventsOfOtherNamespaces: the right to write them is rendered with what uses it.
+func TestEventsOfOtherNamespaces(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]bool{"": true, variants["told"]: true, variants["untold"]: false} {
+		found := false
+		for _, object := range render(t, values) {
+			if role, ok := object.(*rbacv1.ClusterRole); ok {
+				for _, rule := range role.Rules {
+					found = found || slices.Contains(rule.Resources, "events")
+				}
+			}
+		}
+		if found != want {
+			t.Errorf("%s: the right to write Events in all namespaces is rendered: %t", values, found)
+		}
 	}
 }
 

@@ -97,11 +97,15 @@ var variants = map[string]string{
 	"url":        `{replicas: 0, webhook: {url: "https://127.0.0.1:9443/mutate-pod", caBundle: Q0E=}}`,
 	"unguarded":  "{backstop: {enabled: false}, fallback: {enabled: false}, custody: {enabled: false}}",
 	"ignored":    "{webhook: {failurePolicy: Ignore}, custody: {enabled: false}}",
+	"audited":    "{audit: {interval: 1h, podsPerSecond: 20, reports: true, evictionsPerMinute: 6}, exemptNamespaces: [cni]}",
+	"scanned":    "{audit: {interval: 10m}}",
 	"autoscaled": "{autoscaling: {enabled: true, minReplicas: 3}, metrics: {monitor: {kind: PodMonitor}}}",
 	"networked":  "{networkPolicy: {enabled: true}, priorityClassName: system-node-critical, priorityClassQuota: {create: true}}",
 	"named":      "{preset: aks-pod-sandboxing, runtimeClasses: {create: true}, image: {registry: registry.example}}",
 	"issued":     "{certs: {mode: certManager}}",
 	"given":      "{certs: {mode: secret, secretName: mine, caBundle: Q0E=}, cleanup: {enabled: false}}",
+	"told":       `{decisionLog: {sample: {allowed: 0.01}, upload: {url: "https://logs.example/logs", labels: {cluster: a}, credentialsSecret: logs, caConfigMap: logs}}}`,
+	"untold":     "{decisionLog: {events: false, sample: {denied: 0}}}",
 	"one class":  `{runtimeClasses: {create: true, list: [{name: sandbox, handler: runsc, labels: {a: b}, annotations: {c: d}}]}}`,
 }
 
@@ -273,8 +277,11 @@ func TestConfigChangeReplacesPods(t *testing.T) {
 func TestWebhookSelects(t *testing.T) {
 	t.Parallel()
 	configuration := only[*admissionregistrationv1.MutatingWebhookConfiguration](t, render(t, "{exemptNamespaces: [storage]}"))
-	if len(configuration.Webhooks) != 1 {
-		t.Fatalf("%d webhooks, want 1", len(configuration.Webhooks))
+	if len(configuration.Webhooks) != 2 {
+		t.Fatalf("%d webhooks, want 2", len(configuration.Webhooks))
+	}
+	if idle := configuration.Webhooks[1]; len(idle.MatchConditions) != 1 || idle.MatchConditions[0].Expression != "false" {
+		t.Errorf("%s asks twice about a pod: %v", idle.Name, idle.MatchConditions)
 	}
 	webhook := configuration.Webhooks[0]
 	namespaces, err := metav1.LabelSelectorAsSelector(webhook.NamespaceSelector)
@@ -303,6 +310,68 @@ func TestWebhookSelects(t *testing.T) {
 	if len(webhook.Rules) > 0 {
 		t.Error("rules are rendered: an installation that fails would block whom they select")
 	}
+}
+
+// TestSkipTrusted: together the two webhooks of either configuration are asked about each
+// pod once, or not at all: where it is as trusted as can be in a namespace that is.
+func TestSkipTrusted(t *testing.T) {
+	t.Parallel()
+	const key = "runtimeclass-router.io/trust"
+	for values, most := range map[string]string{
+		"{webhook: {skipTrusted: true}}": "trusted",
+		"{webhook: {skipTrusted: true}, router: {levels: [{name: ours}, {name: theirs, floor: user-space-kernel}]}}": "ours",
+	} {
+		var selections [][2]*metav1.LabelSelector
+		objects := render(t, values)
+		for _, hook := range only[*admissionregistrationv1.MutatingWebhookConfiguration](t, objects).Webhooks {
+			selections = append(selections, [2]*metav1.LabelSelector{hook.NamespaceSelector, hook.ObjectSelector})
+		}
+		for _, hook := range only[*admissionregistrationv1.ValidatingWebhookConfiguration](t, objects).Webhooks {
+			if strings.HasSuffix(hook.Name, "-final.runtimeclass-router.io") {
+				selections = append(selections, [2]*metav1.LabelSelector{hook.NamespaceSelector, hook.ObjectSelector})
+			}
+		}
+		if len(selections) != 4 {
+			t.Fatalf("%s: %d webhooks, want 4", values, len(selections))
+		}
+		levels := []string{"", "trusted", "ours", "untrusted", "nonsense"}
+		for i := 0; i < len(selections); i += 2 {
+			for _, namespace := range levels {
+				for _, pod := range levels {
+					asked := 0
+					for _, pair := range selections[i : i+2] {
+						if selects(t, pair[0], key, namespace) && selects(t, pair[1], key, pod) {
+							asked++
+						}
+					}
+					want := 1
+					if namespace == most && (pod == "" || pod == most) {
+						want = 0
+					}
+					if asked != want {
+						t.Errorf("%s: pod %q in namespace %q: asked %d times, want %d", values, pod, namespace, asked, want)
+					}
+				}
+			}
+		}
+	}
+	const sandboxed = "{webhook: {skipTrusted: true}, router: {levels: [{name: ours, floor: guest-kernel}]}}"
+	if _, err := templateFor(t, sandboxed, latest); err == nil || !strings.Contains(err.Error(), "webhook.skipTrusted: true: level ours of router.levels takes a sandbox") {
+		t.Errorf("a level that takes a sandbox is skipped: %v", err)
+	}
+}
+
+func selects(t *testing.T, selector *metav1.LabelSelector, key, value string) bool {
+	t.Helper()
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := labels.Set{corev1.LabelMetadataName: "tenant"}
+	if value != "" {
+		set[key] = value
+	}
+	return s.Matches(set)
 }
 
 func TestRuntimeClasses(t *testing.T) {

@@ -126,6 +126,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"a port that is none":    {"{metrics: {port: 70000}}", "'/metrics/port'", "65,535"},
 		"a long timeout":         {"{webhook: {timeoutSeconds: 31}}", "'/webhook/timeoutSeconds'", "30"},
 		"a preset that is none":  {"{preset: gke}", "'/preset'", "'gke-sandbox'"},
+		"a share":                {"{decisionLog: {sample: {denied: 2}}}", "'/decisionLog/sample/denied'", "1"},
+		"no address":             {"{decisionLog: {upload: {caConfigMap: a}}}", "'/decisionLog/upload'", "'url'"},
 		"a switch":               {`{openshift: "yes"}`, "'/openshift'", "'auto'"},
 		"a short digest":         {`{image: {digest: "sha256:00"}}`, "'/image/digest'", "pattern"},
 		"a namespace pattern":    {`{exemptNamespaces: ["team-*"]}`, "'/exemptNamespaces/0'", "pattern"},

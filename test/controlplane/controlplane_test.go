@@ -53,6 +53,31 @@ func TestControlPlane(t *testing.T) {
 	t.Run("scheduler binds a pod where its class says", func(t *testing.T) { testSchedule(t, admin) })
 	t.Run("a user without roles is refused", func(t *testing.T) { testUser(t, cp) })
 	t.Run("kubectl and helm", func(t *testing.T) { testCommands(t, cp) })
+	t.Run("the API server stops and comes back", func(t *testing.T) { testRestart(t, cp, admin) })
+}
+
+func testRestart(t *testing.T, cp *controlplane.ControlPlane, admin client.Client) {
+	namespaces := func() (int, error) {
+		list := &corev1.NamespaceList{}
+		err := admin.List(t.Context(), list)
+		return len(list.Items), err
+	}
+	before, err := namespaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cp.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := namespaces(); err == nil {
+		t.Error("it answers after it was stopped")
+	}
+	if err := cp.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := namespaces(); after != before || err != nil {
+		t.Errorf("%d namespaces, and %d when it is back: %v", before, after, err)
+	}
 }
 
 func testSchedule(t *testing.T, c client.Client) {

@@ -96,25 +96,27 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context, opts Options) error 
 		return err
 	}
 	server.EtcdURL = etcd.URL
-	if err := cp.launch(ctx, APIServer, func(log *os.File) error {
-		server.Out, server.Err = log, log
-		return server.Start()
-	}); err != nil {
+	if err := cp.launchAPIServer(ctx); err != nil {
 		return err
 	}
 	var err error
 	if cp.Config, cp.KubeconfigPath, err = cp.addUser("", "admin", "system:masters"); err != nil {
 		return err
 	}
-	if err := cp.waitReady(ctx); err != nil {
-		return withLog(fmt.Errorf("start %s: %w", APIServer, err), cp.logPath(APIServer))
-	}
-	return nil
+	return cp.waitReady(ctx)
+}
+
+func (cp *ControlPlane) launchAPIServer(ctx context.Context) error {
+	server := cp.plane.APIServer
+	return cp.launch(ctx, APIServer, func(log *os.File) error {
+		server.Out, server.Err = log, log
+		return server.Start()
+	})
 }
 
 // launch runs start, which knows no context, and makes it fail by killing its process when ctx ends.
 func (cp *ControlPlane) launch(ctx context.Context, name string, start func(log *os.File) error) error {
-	log, err := os.Create(cp.logPath(name))
+	log, err := os.OpenFile(cp.logPath(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -147,7 +149,11 @@ func (cp *ControlPlane) waitReady(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cp.timeout)
 	defer cancel()
-	return waitHealthy(ctx, client, cp.plane.APIServer.SecureServing.URL("https", "/readyz").String(), nil)
+	err = waitHealthy(ctx, client, cp.plane.APIServer.SecureServing.URL("https", "/readyz").String(), nil)
+	if err != nil {
+		return withLog(fmt.Errorf("start %s: %w", APIServer, err), cp.logPath(APIServer))
+	}
+	return nil
 }
 
 // disabledPlugins returns the admission plugins to turn off.

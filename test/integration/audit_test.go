@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/decisionlog"
 )
 
 func TestAuditLogSaysWhatWasDecided(t *testing.T) {
@@ -53,6 +54,11 @@ func TestAuditLogSaysWhatWasDecided(t *testing.T) {
 					got[ours] = value
 				}
 			}
+			line := n.decisionLine(got["decision-id"])
+			delete(got, "decision-id")
+			if line.Namespace != n.name || line.Action != got["action"] || line.Mode != got["mode"] || line.PolicyRevision == "" || (line.Error != nil) != (got["error"] != "") {
+				t.Errorf("the decision log has %+v", line)
+			}
 			revision := got["policy-revision"]
 			delete(got, "policy-revision")
 			if _, decided := test.want["action"]; decided == (revision == "") {
@@ -72,6 +78,24 @@ func TestAuditLogSaysWhatWasDecided(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decisionLine waits for the line of a decision in the webhook's log.
+func (n *namespace) decisionLine(id string) (line decisionlog.Entry) {
+	n.t.Helper()
+	poll(n.t, func(context.Context) (bool, error) {
+		raw, err := os.ReadFile(shared.Router.Log)
+		if err != nil {
+			return false, err
+		}
+		for text := range bytes.Lines(raw) {
+			if bytes.HasPrefix(text, []byte(`{"log":"decision"`)) && bytes.Contains(text, []byte(`"decisionID":"`+id+`"`)) {
+				return true, json.Unmarshal(text, &line)
+			}
+		}
+		return false, nil
+	}, func() string { return "the decision log has no line of " + id })
+	return line
 }
 
 // auditEvent is what is read of an audit.k8s.io/v1 Event.

@@ -10,12 +10,14 @@ import (
 )
 
 // counters returns what the webhook itself counts, as it is spelt in the text format.
-// The age of a watch is no count: it changes by itself.
+// The age of a watch is no count: it changes by itself. What is told of decisions is counted
+// a moment after them.
 func counters(t *testing.T) map[string]float64 {
 	t.Helper()
 	series := seriesOf(t, shared.Router)
 	maps.DeleteFunc(series, func(name string, _ float64) bool {
-		return !strings.HasPrefix(name, "runtimeclass_router_") || strings.HasPrefix(name, "runtimeclass_router_watch_age_seconds")
+		return !strings.HasPrefix(name, "runtimeclass_router_") || strings.HasPrefix(name, "runtimeclass_router_watch_age_seconds") ||
+			strings.HasPrefix(name, "runtimeclass_router_decision_log_")
 	})
 	return series
 }

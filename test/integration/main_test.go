@@ -121,6 +121,6 @@ func chartValues() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	values["policies"] = map[string]any{"files": map[string]any{"custom.rego": string(policy)}}
+	values["policies"] = map[string]any{"files": map[string]any{"custom.rego": string(policy)}, "shadow": true}
 	return values, nil
 }

@@ -2,18 +2,12 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,9 +21,25 @@ func TestReplacementUnderLoadFailsNoPod(t *testing.T) {
 	const creators = 8
 	n := untrusted(t)
 	old, replacement := startRouter(t, "rollout-old"), startRouter(t, "rollout-new")
-	address := newService(t, old, replacement)
+	service, err := shared.NewService(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := service.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	service.Add(old)
+	ready := func(n int) {
+		t.Helper()
+		if err := service.WaitReady(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready(1)
 	// Beside the stack's own webhook, and before it.
-	remove, err := shared.CallForPods(t.Context(), "aa-rollout-"+n.name, n.name, "https://"+address+webhook.MutatePodPath, shared.CABundle(), ifNeeded)
+	remove, err := shared.CallForPods(t.Context(), "aa-rollout-"+n.name, n.name, "https://"+service.Address()+webhook.MutatePodPath, shared.CABundle(), ifNeeded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +81,10 @@ func TestReplacementUnderLoadFailsNoPod(t *testing.T) {
 			func() string { return fmt.Sprintf("%d pods, want %d", created.Load(), want) })
 	}
 	more(5 * creators)
+	service.Add(replacement)
+	ready(2)
 	before := decisions(t, old)
-	if err := old.Signal(syscall.SIGTERM); err != nil {
+	if err := service.Delete(old); err != nil {
 		t.Fatal(err)
 	}
 	if err := old.Wait(); err != nil {
@@ -96,76 +108,6 @@ func decisions(t *testing.T, router *stack.Router) float64 {
 		}
 	}
 	return sum
-}
-
-// newService does what a Service does for its Pods, and returns its address: a new
-// connection goes to the first that is ready, and connections stay where they are.
-func newService(t *testing.T, routers ...*stack.Router) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	t.Cleanup(func() {
-		stop()
-		_ = listener.Close() // it ends the loop that accepts
-		serving.Wait()
-	})
-	// The probe of a kubelet, and the time that the endpoints take to follow.
-	var ready atomic.Pointer[stack.Router]
-	ready.Store(routers[0])
-	serving.Go(func() {
-		for ctx.Err() == nil {
-			for _, router := range routers {
-				if status(ctx, router.HealthURL+"/readyz") == http.StatusOK {
-					ready.Store(router)
-					break
-				}
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	})
-	serving.Go(func() {
-		for {
-			front, err := listener.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			serving.Go(func() { relay(ctx, front, strings.TrimPrefix(ready.Load().URL, "https://")) })
-		}
-	})
-	return listener.Addr().String()
-}
-
-// relay copies both ways until either side or ctx ends.
-func relay(ctx context.Context, front net.Conn, address string) {
-	defer front.Close()
-	var dialer net.Dialer
-	back, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return // the front's end says so
-	}
-	defer back.Close()
-	ended := make(chan struct{}, 2)
-	for _, pair := range [][2]net.Conn{{front, back}, {back, front}} {
-		go func() {
-			_, _ = io.Copy(pair[0], pair[1])
-			ended <- struct{}{}
-		}()
-	}
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
 }
 
 // logOf is the end of what a router wrote.

@@ -30,7 +30,7 @@ type Router struct {
 	// URL is where it serves, MetricsURL, StatusURL and HealthURL where it tells about
 	// itself.
 	URL, MetricsURL, StatusURL, HealthURL string
-	// HTTP trusts the webhook's certificate.
+	// HTTP trusts the webhook's certificate, where the stack made it.
 	HTTP *http.Client
 	// Log is the file with what the process wrote.
 	Log string
@@ -59,7 +59,7 @@ func (s *Stack) newRouter(ctx context.Context, name string, ports []int) (*Route
 		return nil, err
 	}
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(s.certificate) {
+	if s.certificate != nil && !pool.AppendCertsFromPEM(s.certificate) {
 		return nil, errors.New("the webhook's certificate cannot be read")
 	}
 	r := &Router{
@@ -94,12 +94,14 @@ func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
 	if err := yaml.Unmarshal([]byte(raw), &config); err != nil {
 		return nil, fmt.Errorf("the chart's config.yaml: %w", err)
 	}
-	section(config, "webhook")["host"] = "127.0.0.1"
-	section(config, "webhook")["port"] = ports[0]
-	section(config, "webhook")["armAfter"] = "0s" // no Service lies between
+	webhookSection(config)["host"] = "127.0.0.1"
+	webhookSection(config)["port"] = ports[0]
 	config["metrics"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[1])}
 	config["health"] = map[string]any{"bindAddress": fmt.Sprintf("127.0.0.1:%d", ports[2])}
-	config["certs"] = map[string]any{"mode": "directory", "directory": s.certDir()}
+	if s.certificate != nil { // called by URL: no Service lies between
+		webhookSection(config)["armAfter"] = "0s"
+		config["certs"] = map[string]any{"mode": "directory", "directory": s.certDir()}
+	}
 	encoded, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("encode the configuration: %w", err)
@@ -107,13 +109,14 @@ func (s *Stack) routerConfig(ctx context.Context, ports []int) ([]byte, error) {
 	return encoded, nil
 }
 
-// section returns an object of the configuration, made where it is missing.
-func section(config map[string]any, name string) map[string]any {
-	if object, ok := config[name].(map[string]any); ok {
+// webhookSection returns the section webhook of the configuration, or of the chart's values,
+// made where it is missing.
+func webhookSection(of map[string]any) map[string]any {
+	if object, ok := of["webhook"].(map[string]any); ok {
 		return object
 	}
 	object := map[string]any{}
-	config[name] = object
+	of["webhook"] = object
 	return object
 }
 
@@ -218,6 +221,17 @@ func (r *Router) healthy(ctx context.Context, path string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
+// ended reports whether the process has.
+func (r *Router) ended() bool {
+	select {
+	case err := <-r.exited:
+		r.exited <- err
+		return true
+	default:
+		return false
+	}
+}
+
 // Signal sends the process a signal.
 func (r *Router) Signal(signal os.Signal) error { return r.process.Process.Signal(signal) }
 
@@ -268,7 +282,7 @@ func get(ctx context.Context, url string) (string, error) {
 
 // waitLive creates, as a dry run, a pod that the webhook refuses until it does: the
 // API server takes a moment to notice a new webhook configuration.
-func (s *Stack) waitLive(ctx context.Context) error {
+func (s *Stack) waitLive(ctx context.Context, log string) error {
 	probe := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stack-probe", Labels: map[string]string{"runtimeclass-router.io/trust": "untrusted"}}}
 	if err := s.CreateNamespace(ctx, probe); err != nil {
 		return err
@@ -287,7 +301,7 @@ func (s *Stack) waitLive(ctx context.Context) error {
 		return last != nil && Denied(last), nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until the API server calls the webhook: %w (last answer: %w); its log:\n%s", err, last, tail(s.Router.Log))
+		return fmt.Errorf("wait until the API server calls the webhook: %w (last answer: %w); its log:\n%s", err, last, tail(log))
 	}
 	return s.Client.Delete(ctx, probe)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -36,6 +37,10 @@ type Options struct {
 	Cluster []string
 	// Values are laid over the chart's, under what this package sets itself.
 	Values map[string]any
+	// Replicas, if not 0, is how many processes the API server reaches through a [Service], with
+	// the certificates that they make themselves, as in a cluster. Without it there is one, which
+	// the API server calls by URL.
+	Replicas int
 	// ConfigureAPIServer, if not nil, changes the API server's flags; see
 	// [controlplane.Options].
 	ConfigureAPIServer func(*envtest.Arguments)
@@ -46,12 +51,14 @@ type Stack struct {
 	*controlplane.ControlPlane
 	// Client is an administrator's.
 	Client client.Client
-	// Router is the webhook.
+	// Router is the webhook, where there is one.
 	Router *Router
+	// Service leads to the replicas, where there are some.
+	Service *Service
 
 	root        string // of the source
 	binary      string // of the product
-	certificate []byte // of every router, its own CA
+	certificate []byte // of every router, its own CA; nil where routers make their own
 }
 
 // Scheme knows the kinds that are used here.
@@ -99,31 +106,41 @@ func Start(ctx context.Context, options Options) (_ *Stack, err error) {
 	if err := s.Apply(ctx, options.Cluster...); err != nil {
 		return nil, err
 	}
+	if options.Replicas > 0 {
+		return s, s.startReplicas(ctx, options)
+	}
+	return s, s.startRouter(ctx, options)
+}
+
+// startRouter installs the chart and starts the one process that the API server calls.
+func (s *Stack) startRouter(ctx context.Context, options Options) error {
 	ports, err := freePorts(3)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var key []byte
 	s.certificate, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
+		return fmt.Errorf("make a certificate: %w", err)
 	}
 	if err := writeFiles(s.certDir(), map[string]string{"tls.crt": string(s.certificate), "tls.key": string(key)}); err != nil {
-		return nil, fmt.Errorf("write the certificate: %w", err)
+		return fmt.Errorf("write the certificate: %w", err)
 	}
 	fmt.Fprintln(options.Progress, "installing the chart")
-	url := fmt.Sprintf("https://127.0.0.1:%d%s", ports[0], webhook.MutatePodPath)
-	if err := s.install(ctx, options.Values, url, s.certificate); err != nil {
-		return nil, err
+	if err := s.install(ctx, options.Values, map[string]any{
+		"url":      fmt.Sprintf("https://127.0.0.1:%d%s", ports[0], webhook.MutatePodPath),
+		"caBundle": base64.StdEncoding.EncodeToString(s.certificate),
+	}); err != nil {
+		return err
 	}
 	fmt.Fprintln(options.Progress, "starting the webhook")
 	if s.Router, err = s.newRouter(ctx, Release, ports); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.Router.Start(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return s, s.waitLive(ctx)
+	return s.waitLive(ctx, s.Router.Log)
 }
 
 // CABundle is what verifies the certificate of every router, as PEM.
@@ -131,27 +148,28 @@ func (s *Stack) CABundle() []byte { return s.certificate }
 
 // Stop ends everything.
 func (s *Stack) Stop() error {
-	var err error
+	var errs []error
 	if s.Router != nil {
-		err = s.Router.Stop()
+		errs = append(errs, s.Router.Stop())
 	}
-	return errors.Join(err, s.ControlPlane.Stop())
+	if s.Service != nil {
+		routers := s.Service.Routers()
+		errs = append(errs, s.Service.Stop())
+		for _, router := range routers {
+			errs = append(errs, router.Stop())
+		}
+	}
+	return errors.Join(append(errs, s.ControlPlane.Stop())...)
 }
 
 // install puts the chart's objects in place, without pods: there is no node that
-// could run them.
-func (s *Stack) install(ctx context.Context, values map[string]any, url string, ca []byte) error {
+// could run them. What is in hook goes into the values' section webhook.
+func (s *Stack) install(ctx context.Context, values, hook map[string]any) error {
 	merged := map[string]any{}
-	for key, value := range values {
-		merged[key] = value
-	}
+	maps.Copy(merged, values)
 	merged["replicas"] = 0
-	hook, _ := merged["webhook"].(map[string]any)
-	if hook == nil {
-		hook = map[string]any{}
-	}
-	hook["url"], hook["caBundle"] = url, base64.StdEncoding.EncodeToString(ca)
-	merged["webhook"] = hook
+	merged["webhook"] = maps.Clone(webhookSection(merged))
+	maps.Copy(webhookSection(merged), hook)
 	raw, err := yaml.Marshal(merged)
 	if err != nil {
 		return fmt.Errorf("encode chart values: %w", err)

@@ -83,6 +83,13 @@ alerts:
   annotations:
     summary: Pods are refused that were changed after they were routed.
     description: Another webhook undoes the route, the mutating webhook was not asked, or somebody adds ephemeral containers that the sandbox cannot have.
+- alert: RuntimeClassRouterBelowFloor
+  expr: max(runtimeclass_router_audit_pods{finding="below-floor",mode="enforce"}) > 0
+  for: 15m
+  labels: {severity: warning}
+  annotations:
+    summary: Pods run below the floor of their trust.
+    description: They are older than a label, a class or the product. The command `runtimeclass-router audit` lists them; delete them to have them routed anew.
 - alert: RuntimeClassRouterExceptionExpires
   expr: min by (exception) (runtimeclass_router_exception_expiry_timestamp_seconds) - time() < 14 * 86400
   labels: {severity: warning}

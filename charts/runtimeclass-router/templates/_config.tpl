@@ -20,9 +20,37 @@ guards:
   namespace: {{ .Release.Namespace | quote }}
   serviceAccount: {{ include "router.fullname" . }}-guards
   fallback: {{ .Values.fallback.runtimeClassName | quote }}
+{{- with .Values.audit }}
+{{- if .interval }}
+audit:
+  {{- toYaml . | nindent 2 }}
+  exemptNamespaces: {{- concat (list "kube-system" "kube-node-lease" $.Release.Namespace) $.Values.exemptNamespaces | uniq | toYaml | nindent 2 }}
+  lease:
+    namespace: {{ $.Release.Namespace | quote }}
+    name: {{ include "router.fullname" $ }}-audit
+{{- end }}
+{{- end }}
 log:
   format: {{ .Values.log.format }}
   level: {{ .Values.log.level }}
+{{- with .Values.decisionLog }}
+decisionLog:
+  {{- with omit . "upload" }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with .upload }}
+  upload:
+    {{- with omit . "credentialsSecret" "caConfigMap" }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- if .credentialsSecret }}
+    credentialsDirectory: /etc/runtimeclass-router/upload-credentials
+    {{- end }}
+    {{- if .caConfigMap }}
+    caFile: /etc/runtimeclass-router/upload-ca/ca.crt
+    {{- end }}
+  {{- end }}
+{{- end }}
 policies:
   mode: {{ .Values.policies.mode }}
   configMaps:
@@ -47,6 +75,12 @@ policies:
     {{- end }}
   {{- end }}
   {{- end }}
+{{- if .Values.policies.shadow }}
+shadow:
+  mode: {{ .Values.policies.mode }}
+  configMaps:
+    namespace: {{ .Release.Namespace | quote }}
+{{- end }}
 router: {{- include "router.settings" . | nindent 2 }}
 {{- end }}
 

@@ -75,6 +75,16 @@ imagePullSecrets: {{- toYaml . | nindent 0 }}
 {{- if $levels }}{{ (last $levels).name }}{{ else }}untrusted{{ end }}
 {{- end }}
 
+{{- /* The name of the most trusted level, whose namespaces webhook.skipTrusted leaves out: it must take no sandbox. */}}
+{{- define "router.mostTrusted" -}}
+{{- $levels := get (include "router.settings" . | fromYaml) "levels" }}
+{{- $level := default (dict "name" "trusted") (first (default list $levels)) }}
+{{- if and .Values.webhook.skipTrusted (ne (default "host-kernel" $level.floor) "host-kernel") }}
+{{- fail (printf "webhook.skipTrusted: true: level %s of router.levels takes a sandbox, and its pods would be created without; set it to false" $level.name) }}
+{{- end }}
+{{- $level.name }}
+{{- end }}
+
 {{- /* Refuses a kind that the cluster does not serve. Takes a list of the root context, the value that asks for it, and the
 API version and kind. */}}
 {{- define "router.served" -}}

@@ -31,3 +31,36 @@ service:
 cert-manager.io/inject-ca-from: {{ printf "%s/%s" .Release.Namespace (include "router.fullname" .) | quote }}
 {{- end }}
 {{- end }}
+
+{{- /* Which pods a webhook is asked about. Takes a list of the root context, and whether it is the one for pods that lower
+themselves in trusted namespaces, which the other leaves out with webhook.skipTrusted. Both are always rendered: one that
+is dropped from the chart could not be removed by server-side apply (docs/decisions/0010-arming.md). */}}
+{{- define "router.podSelection" -}}
+{{- $root := index . 0 }}
+{{- $lowered := index . 1 }}
+{{- $skip := $root.Values.webhook.skipTrusted }}
+{{- $conditions := $root.Values.webhook.matchConditions }}
+{{- if and $lowered (not $skip) }}
+{{- $conditions = list (dict "name" "asked-for-by-the-other" "expression" "false") }}
+{{- end }}
+{{- with $conditions -}}
+matchConditions: {{- toYaml . | nindent 0 }}
+{{ end -}}
+{{- $label := "runtimeclass-router.io/trust" }}
+{{- $most := list (include "router.mostTrusted" $root) }}
+{{- $selector := include "router.namespaceSelector" $root | fromYaml }}
+{{- if or $skip $lowered }}
+{{- $trusted := dict "key" $label "operator" (ternary "In" "NotIn" $lowered) "values" $most }}
+{{- $_ := set $selector "matchExpressions" (append $selector.matchExpressions $trusted) }}
+{{- end -}}
+namespaceSelector: {{- toYaml $selector | nindent 2 }}
+{{- if $lowered }}
+objectSelector:
+  matchExpressions:
+  - {key: {{ $label }}, operator: Exists}
+  - {key: {{ $label }}, operator: NotIn, values: {{ toJson $most }}}
+{{- else }}
+# Every pod: a label that opted out or in would be the pod's author's to set.
+objectSelector: {}
+{{- end }}
+{{- end }}

@@ -147,7 +147,7 @@ func growthGoals(r *results.Results) []goal {
 		}
 		last := len(c.Points) - 1
 		g := goal{
-			What: fmt.Sprintf("growth: %s to %s %s", thousands(c.Points[0].Size), thousands(c.Points[last].Size), c.Title),
+			What: fmt.Sprintf("growth: %s to %s %s", results.Thousands(c.Points[0].Size), results.Thousands(c.Points[last].Size), c.Title),
 			Want: "a new decision's p50 grows by at most a tenth",
 			Got:  ratio(c.Growth(last)) + " times", Verdict: atMost(c.Growth(last), 1.1),
 		}
@@ -171,13 +171,13 @@ func largeGoals(r *results.Results) []goal {
 	if l.MayListPods {
 		pods = "it may list pods"
 	}
-	where := fmt.Sprintf("%s nodes, %s namespaces, %s classes", thousands(l.Nodes), thousands(l.Namespaces), thousands(l.RuntimeClasses))
+	where := fmt.Sprintf("%s nodes, %s namespaces, %s classes", results.Thousands(l.Nodes), results.Thousands(l.Namespaces), results.Thousands(l.RuntimeClasses))
 	if l.Fault != "" {
 		return []goal{{What: "memory and start: " + where, Want: "at most 150 MB resident, none of it pods", Got: "no figure", Verdict: "not met", Why: l.Fault}}
 	}
 	return []goal{
 		{
-			What: "memory: " + where + ", " + thousands(l.Pods) + " pods", Want: "at most 150 MB resident, none of it pods",
+			What: "memory: " + where + ", " + results.Thousands(l.Pods) + " pods", Want: "at most 150 MB resident, none of it pods",
 			Got: megabytes(max(l.Idle, l.Memory)) + " MB; " + pods, Verdict: verdict(max(l.Idle, l.Memory) <= 150e6 && !l.MayListPods),
 		},
 		{What: "start there: from the process to ready", Want: "reported", Got: milliseconds(l.Start) + " ms", Verdict: "reported"},

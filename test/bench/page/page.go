@@ -51,9 +51,9 @@ func Write(path string, r *results.Results) (goals string, err error) {
 func Render(r *results.Results, folder string, plots map[string][]byte) (page []byte, goals string, err error) {
 	judged := judge(r)
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"ms": milliseconds, "mb": megabytes, "ratio": ratio, "rate": rate, "percent": percent, "thousands": thousands,
-		"twice":    func(n int) string { return thousands(2 * n) },
-		"fourfold": func(n int) string { return thousands(4 * n) },
+		"ms": milliseconds, "mb": megabytes, "ratio": ratio, "rate": rate, "percent": percent, "thousands": results.Thousands,
+		"twice":    func(n int) string { return results.Thousands(2 * n) },
+		"fourfold": func(n int) string { return results.Thousands(4 * n) },
 		"calls":    func(n float64) string { return fmt.Sprintf("%.1f", n) },
 		"plot": func(name string) string {
 			if _, drawn := plots[name+".svg"]; !drawn {

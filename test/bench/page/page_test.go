@@ -92,7 +92,7 @@ func TestUnits(t *testing.T) {
 		got = append(got, milliseconds(d))
 	}
 	for _, n := range []int{0, 999, 1000, 1234567} {
-		got = append(got, thousands(n))
+		got = append(got, results.Thousands(n))
 	}
 	if diff := cmp.Diff([]string{"–", "1.23", "12.3", "123", "1235", "0", "999", "1,000", "1,234,567"}, got); diff != "" {
 		t.Error(diff)

@@ -60,7 +60,7 @@ func curve(c *results.Curve) ([]byte, error) {
 		p.X.Scale = gonum.LogScale{}
 		var sizes gonum.ConstantTicks
 		for _, point := range c.Points {
-			sizes = append(sizes, gonum.Tick{Value: float64(point.Size), Label: thousands(point.Size)})
+			sizes = append(sizes, gonum.Tick{Value: float64(point.Size), Label: results.Thousands(point.Size)})
 		}
 		p.X.Tick.Marker = sizes
 	}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -38,12 +37,3 @@ func ratio(r float64) string {
 func rate(perSecond float64) string { return fmt.Sprintf("%.0f", perSecond) }
 
 func percent(p float64) string { return fmt.Sprintf("%.1f %%", p) }
-
-// thousands groups the digits of a number.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}

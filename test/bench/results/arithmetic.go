@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -63,4 +64,13 @@ func (c *Curve) Growth(i int) float64 {
 		return 0
 	}
 	return float64(point.P50) / float64(point.Reference) / (float64(first.P50) / float64(first.Reference))
+}
+
+// Thousands groups the digits of a number.
+func Thousands(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }

@@ -27,15 +27,6 @@ type Results struct {
 	Profiles []*Profile
 }
 
-// Machine is what it was measured on.
-type Machine struct {
-	CPU        string
-	Cores      int
-	Go         string
-	Kubernetes string
-	Etcd       string
-}
-
 // Settings say how much was measured.
 type Settings struct {
 	Rounds   int

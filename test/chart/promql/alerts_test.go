@@ -81,6 +81,10 @@ func TestAlerts(t *testing.T) {
 			fires:  []string{`runtimeclass_router_validations_total{resource="pods",mode="enforce",outcome="deny"} 0+1` + constant},
 			silent: []string{`runtimeclass_router_validations_total{resource="pods",mode="enforce",outcome="route"} 0+1` + constant, `runtimeclass_router_validations_total{resource="workloads",mode="enforce",outcome="deny"} 0+1` + constant},
 		},
+		"RuntimeClassRouterBelowFloor": {
+			fires:  []string{`runtimeclass_router_audit_pods{finding="below-floor",mode="enforce"} 3+0` + constant},
+			silent: []string{`runtimeclass_router_audit_pods{finding="below-floor",mode="warn"} 3+0` + constant, `runtimeclass_router_audit_pods{finding="drifted",mode="enforce"} 3+0` + constant},
+		},
 		"RuntimeClassRouterExceptionExpires": {
 			fires:  []string{`runtimeclass_router_exception_expiry_timestamp_seconds{exception="agent"} ` + at(13*days)},
 			silent: []string{`runtimeclass_router_exception_expiry_timestamp_seconds{exception="agent"} ` + at(15*days)},

@@ -72,6 +72,10 @@ test-real: controlplane ## Tests on a real API server: informers, chart, integra
 controlplane: ## Build etcd, the Kubernetes control plane, kubectl and helm into the user's cache
 	@echo "control plane in $$(go run ./test/controlplane/build)"
 
+.PHONY: test-matrix
+test-matrix: ## Run integration, guards and the chart's installation on every Kubernetes version, and write docs/compatibility.md anew (an hour; FLAGS)
+	go run ./test/matrix $(FLAGS)
+
 .PHONY: conformance
 conformance: ## Send pods as public projects make them through real API servers, and write docs/conformance.md anew
 	go run ./test/conformance/report -o docs/conformance.md

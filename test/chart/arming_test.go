@@ -158,7 +158,7 @@ func (c *cluster) armedThroughout(t *testing.T, change func()) {
 // client's three-way merge and by a server-side apply under another name. Then it applies
 // both, which is a sync.
 func (c *cluster) quiet(t *testing.T) {
-	manifests, err := templateFor(t, failing, latest, "--no-hooks")
+	manifests, err := c.template(t, failing, "--no-hooks")
 	if err != nil {
 		t.Fatal(err)
 	}

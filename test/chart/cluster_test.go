@@ -16,6 +16,7 @@ import (
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
 	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
@@ -28,13 +29,21 @@ const installed = `{webhook: {failurePolicy: Ignore}, runtimeClasses: {create: t
 type cluster struct {
 	*controlplane.ControlPlane
 	client.Client
+	values  string
 	objects []client.Object
 }
 
-// newCluster starts one, for what those values render.
-func newCluster(t *testing.T, values string) *cluster {
+// newCluster starts one, for what those values render there.
+func newCluster(t *testing.T, values string, configure ...func(*envtest.Arguments)) *cluster {
 	t.Helper()
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{Progress: t.Output()})
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{
+		Progress: t.Output(),
+		ConfigureAPIServer: func(flags *envtest.Arguments) {
+			for _, change := range configure {
+				change(flags)
+			}
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +56,14 @@ func newCluster(t *testing.T, values string) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{ControlPlane: cp, Client: admin, objects: kept(t, values)}
+	c := &cluster{ControlPlane: cp, Client: admin, values: within(cp.Release, values)}
+	// A release consists of these: hooks come and go.
+	manifests, err := c.template(t, c.values, "--no-hooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.objects = decode(t, manifests)
+	return c
 }
 
 // TestCluster installs the chart, runs its certificates, upgrades, removes and
@@ -86,16 +102,6 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// kept returns what a release consists of: hooks come and go.
-func kept(t *testing.T, values string) []client.Object {
-	t.Helper()
-	manifests, err := templateFor(t, values, latest, "--no-hooks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decode(t, manifests)
-}
-
 func (c *cluster) helm(t *testing.T, command, values string, flags ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "values.yaml")
@@ -111,7 +117,11 @@ func (c *cluster) helm(t *testing.T, command, values string, flags ...string) {
 // variants asks the API server what types cannot tell: whether values are valid.
 func (c *cluster) variants(t *testing.T) {
 	for name, values := range variants {
-		for _, object := range render(t, values) {
+		manifests, err := c.template(t, within(c.Release, values))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, object := range decode(t, manifests) {
 			if _, ok := object.(*unstructured.Unstructured); ok {
 				continue // a kind that this API server does not serve
 			}
@@ -131,7 +141,7 @@ func (c *cluster) variants(t *testing.T) {
 }
 
 func (c *cluster) install(t *testing.T) {
-	c.helm(t, "install", installed)
+	c.helm(t, "install", c.values)
 	for _, object := range c.objects {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), fresh(object)); err != nil {
 			t.Errorf("after install: %v", err)
@@ -195,7 +205,7 @@ func (c *cluster) upgrade(t *testing.T) {
 	secret, configuration := c.published(t)
 	validating := c.validating(t)
 	c.parameters(t)
-	c.helm(t, "upgrade", installed+"\n", "--set", "log.level=1")
+	c.helm(t, "upgrade", c.values+"\n", "--set", "log.level=1")
 	upgradedSecret, upgraded := c.published(t)
 	if diff := cmp.Diff(secret.Data, upgradedSecret.Data); diff != "" {
 		t.Error("the Secret's data changed") // and is not for a log

@@ -31,7 +31,10 @@ const (
 )
 
 // latest makes helm template render for a cluster that serves all that the chart can use.
-const latest = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy," +
+const latest = older + ",admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+
+// older is [latest] for a cluster that has no fallback.
+const older = "--api-versions=" +
 	"monitoring.coreos.com/v1/PodMonitor,monitoring.coreos.com/v1/ServiceMonitor,monitoring.coreos.com/v1/PrometheusRule"
 
 // foreign are the groups whose kinds are decoded strictly elsewhere: the types are other

@@ -15,16 +15,21 @@ const (
 	Helm              = "helm"
 )
 
-// The versions of the programs, as the modules under modules/ pin them.
+// The versions of the programs that are the same for every [Release], as the modules under
+// modules/ pin them.
 const (
-	KubernetesVersion = "v1.37.2"
-	EtcdVersion       = "v3.7.3"
-	HelmVersion       = "v4.3.1"
+	EtcdVersion = "v3.7.3"
+	HelmVersion = "v4.3.1"
 )
 
 // Binaries returns the names of all programs, in the order in which they are best built.
 func Binaries() []string {
 	return []string{Etcd, APIServer, Scheduler, ControllerManager, Kubectl, Helm}
+}
+
+// ofEveryRelease reports whether the program is built once, and used with each release.
+func ofEveryRelease(name string) bool {
+	return name == Etcd || name == Kubectl || name == Helm
 }
 
 // source says where a program comes from.
@@ -35,16 +40,16 @@ type source struct {
 	ldflags string
 }
 
-func sourceOf(name string) (source, error) {
+func (r Release) sourceOf(name string) (source, error) {
 	switch name {
 	case Etcd:
 		return source{module: "etcd", pkg: ".", version: EtcdVersion, ldflags: "-s -w"}, nil
 	case APIServer, Scheduler, ControllerManager, Kubectl:
 		return source{
-			module:  "kubernetes",
+			module:  r.module,
 			pkg:     "k8s.io/kubernetes/cmd/" + name,
-			version: KubernetesVersion,
-			ldflags: "-s -w " + kubernetesVersionFlags(),
+			version: r.Version,
+			ldflags: "-s -w " + r.versionFlags(),
 		}, nil
 	case Helm:
 		return source{
@@ -55,20 +60,4 @@ func sourceOf(name string) (source, error) {
 		}, nil
 	}
 	return source{}, fmt.Errorf("unknown program %q: want one of %s", name, strings.Join(Binaries(), ", "))
-}
-
-// kubernetesVersionFlags stamps the version where Kubernetes' own release script
-// (hack/lib/version.sh) does. Without it the API server reports v0.0.0-master, and a chart's
-// kubeVersion constraint refuses it.
-func kubernetesVersionFlags() string {
-	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
-	minor, _, _ = strings.Cut(minor, ".")
-	var flags []string
-	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags = append(flags,
-			"-X "+pkg+".gitVersion="+KubernetesVersion,
-			"-X "+pkg+".gitMajor="+major,
-			"-X "+pkg+".gitMinor="+minor)
-	}
-	return strings.Join(flags, " ")
 }

@@ -16,26 +16,49 @@ func TestBuildUnknownProgram(t *testing.T) {
 	}
 }
 
-// TestVersions keeps the constants, which end up in binaries and in the cache folder's name, from
+func TestBuildUnknownRelease(t *testing.T) {
+	t.Setenv(controlplane.VersionVariable, "1.12")
+	_, err := controlplane.Build(t.Context(), t.Output())
+	if want := `KUBERNETES_VERSION: unknown version "1.12": want one of 1.37, 1.36, 1.35, 1.34`; err == nil || err.Error() != want {
+		t.Errorf("Build: %v, want %s", err, want)
+	}
+}
+
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	newest := controlplane.Newest()
+	if !newest.AtLeast(37) || newest.AtLeast(100) || newest.Minor() != "1.37" {
+		t.Errorf("%s is %s", newest.Version, newest.Minor())
+	}
+}
+
+// TestVersions keeps the versions, which end up in binaries and in the cache folder's name, from
 // drifting away from what the modules require.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	staging := strings.Replace(controlplane.KubernetesVersion, "v1.", "v0.", 1)
-	for _, test := range []struct{ name, module, line string }{
-		{"etcd", "etcd", "go.etcd.io/etcd/server/v3 " + controlplane.EtcdVersion},
-		{"helm", "helm", "helm.sh/helm/v4 " + controlplane.HelmVersion},
-		{"kubernetes", "kubernetes", "k8s.io/kubernetes " + controlplane.KubernetesVersion},
-		{"staging", "kubernetes", "k8s.io/apiserver => k8s.io/apiserver " + staging},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	modules := map[string][]string{
+		"etcd": {"go.etcd.io/etcd/server/v3 " + controlplane.EtcdVersion},
+		"helm": {"helm.sh/helm/v4 " + controlplane.HelmVersion},
+	}
+	for _, release := range controlplane.Releases() {
+		folder, staging := "kubernetes", strings.Replace(release.Version, "v1.", "v0.", 1)
+		if release != controlplane.Newest() {
+			folder += "-" + release.Minor()
+		}
+		modules[folder] = []string{"k8s.io/kubernetes " + release.Version, "k8s.io/apiserver => k8s.io/apiserver " + staging}
+	}
+	for module, lines := range modules {
+		t.Run(module, func(t *testing.T) {
 			t.Parallel()
-			content, err := os.ReadFile("modules/" + test.module + "/go.mod")
+			content, err := os.ReadFile("modules/" + module + "/go.mod")
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A line that goes on, does so with a comment.
-			if text := string(content); !strings.Contains(text, test.line+"\n") && !strings.Contains(text, test.line+" //") {
-				t.Errorf("go.mod does not say %q", test.line)
+			for _, line := range lines {
+				// A line that goes on, does so with a comment.
+				if text := string(content); !strings.Contains(text, line+"\n") && !strings.Contains(text, line+" //") {
+					t.Errorf("go.mod does not say %q", line)
+				}
 			}
 		})
 	}

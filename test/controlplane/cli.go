@@ -30,7 +30,7 @@ func (cp *ControlPlane) Helm(ctx context.Context, args ...string) (string, error
 }
 
 func (cp *ControlPlane) run(ctx context.Context, stdin io.Reader, name string, args []string) (string, error) {
-	bin, err := Build(ctx, cp.progress, name)
+	bin, err := cp.Release.Build(ctx, cp.progress, name)
 	if err != nil {
 		return "", err
 	}

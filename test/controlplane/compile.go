@@ -17,8 +17,8 @@ import (
 const heartbeat = 15 * time.Second
 
 // compile builds one program and moves it into dir.
-func compile(ctx context.Context, progress io.Writer, lock *os.File, modules, dir, name string) error {
-	src, err := sourceOf(name)
+func (r Release) compile(ctx context.Context, progress io.Writer, lock *os.File, modules, dir, name string) error {
+	src, err := r.sourceOf(name)
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ type Options struct {
 
 // ControlPlane is a running control plane. Only Stop ends it.
 type ControlPlane struct {
+	// Release is what runs.
+	Release Release
 	// Config is for an administrator, a member of system:masters, without a rate limit worth
 	// mentioning.
 	Config *rest.Config
@@ -66,8 +68,9 @@ type ControlPlane struct {
 }
 
 // newControlPlane makes the scratch folder and starts the watchdog over it.
-func newControlPlane(opts Options, bin string) (*ControlPlane, error) {
+func newControlPlane(opts Options, release Release, bin string) (*ControlPlane, error) {
 	cp := &ControlPlane{
+		Release:  release,
 		BinDir:   bin,
 		progress: opts.Progress,
 		timeout:  opts.StartTimeout,

@@ -10,6 +10,9 @@
 //
 //	go run ./test/controlplane/build
 //
+// The environment variable KUBERNETES_VERSION, "1.36" say, chooses an older control plane: see
+// [Releases]. Without it the newest runs. kubectl, helm and etcd are the same for all.
+//
 // There is no kubelet: a Node comes from [CreateNode], the scheduler binds pods to it, and there
 // they stay Pending.
 //

@@ -26,11 +26,15 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	if opts.ControllerManager {
 		names = append(names, ControllerManager)
 	}
-	bin, err := Build(ctx, opts.Progress, names...)
+	release, err := Chosen()
 	if err != nil {
 		return nil, err
 	}
-	cp, err := newControlPlane(opts, bin)
+	bin, err := release.Build(ctx, opts.Progress, names...)
+	if err != nil {
+		return nil, err
+	}
+	cp, err := newControlPlane(opts, release, bin)
 	if err != nil {
 		return nil, err
 	}

@@ -6,87 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/runtimeclass-router/runtimeclass-router/backstop"
-	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
 )
-
-// TestFallbackGivesASandbox while nobody else does.
-func TestFallbackGivesASandbox(t *testing.T) {
-	untrusted, trusted := newNamespace(t, "trust=untrusted"), newNamespace(t, "trust=trusted")
-	webhookDown(t)
-	for name, pod := range map[string]*corev1.Pod{
-		"plain":           newPod(),
-		"annotated":       newPod(annotated("example.com/a", "b")),
-		"labels itself":   newPod(labelled(trustLabel, "trusted")),
-		"replica":         newPod(ownedBy("ReplicaSet")),
-		"mirror, it says": newPod(annotated(corev1.MirrorPodAnnotationKey, "x"), onNode("gvisor-1")),
-	} {
-		got := create(t, untrusted, pod)
-		if classOf(got) != "gvisor" || got.Annotations[catalog.AnnotationFallback] != "gvisor" {
-			t.Errorf("%s: class %q, annotations %v; want gvisor in both", name, classOf(got), got.Annotations)
-		}
-		if cpu := got.Spec.Overhead[corev1.ResourceCPU]; cpu.String() != "50m" {
-			t.Errorf("%s: overhead %v, want the class's", name, got.Spec.Overhead)
-		}
-		if diff := cmp.Diff(map[string]string{poolLabel: "gvisor"}, got.Spec.NodeSelector); diff != "" {
-			t.Errorf("%s: nodeSelector (-want +got):\n%s", name, diff)
-		}
-		for key, value := range pod.Annotations {
-			if got.Annotations[key] != value {
-				t.Errorf("%s: annotation %s is lost", name, key)
-			}
-		}
-	}
-	if got := create(t, trusted, newPod()); classOf(got) != "" {
-		t.Errorf("a trusted pod gets class %s", classOf(got))
-	}
-	if got := create(t, trusted, newPod(labelled(trustLabel, "untrusted"))); classOf(got) != "gvisor" {
-		t.Errorf("a pod that lowers itself gets class %q, want gvisor", classOf(got))
-	}
-	if got := create(t, untrusted, newPod(class("kata-fc"))); classOf(got) != "kata-fc" || got.Annotations[catalog.AnnotationFallback] != "" {
-		t.Errorf("a pod that asks for kata-fc gets %q, annotations %v", classOf(got), got.Annotations)
-	}
-}
-
-// TestFallbackLeavesOthersAlone: what it may not touch is refused by the backstop where it
-// must be, and let through where it may.
-func TestFallbackLeavesOthersAlone(t *testing.T) {
-	untrusted, warn := newNamespace(t, "trust=untrusted"), newNamespace(t, "trust=untrusted", "mode=warn")
-	audit, unlabelled := newNamespace(t, "mode=audit"), newNamespace(t)
-	webhookDown(t)
-	_, err := try(t, untrusted, newPod(ownedBy("DaemonSet")))
-	refusedBy(t, "backstop", err, "names none")
-	for _, namespace := range []string{warn, audit, unlabelled, metav1.NamespaceSystem, stack.Namespace} {
-		got, err := try(t, namespace, newPod(hostNetwork, privileged))
-		if err != nil || classOf(got) != "" {
-			t.Errorf("namespace %s: class %v, error %v; want the pod untouched", namespace, got.Spec.RuntimeClassName, err)
-		}
-	}
-	// Not mirror pods, which nodes alone announce.
-	const node = "system:node:crun-1"
-	kubelet, err := shared.AddUser(node, "system:nodes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bind(t, node, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}})
-	static := newPod(annotated(corev1.MirrorPodAnnotationKey, "x"), onNode("crun-1"), hostNetwork)
-	static.Name, static.GenerateName = "static", ""
-	static.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "crun-1", UID: nodeUID(t, "crun-1"), Controller: ptr.To(true)}}
-	eventually(t, func() error { // RBAC is a moment behind
-		_, err := as(t, kubelet).CoreV1().Pods(untrusted).Create(t.Context(), static, dryRun)
-		return err
-	})
-	_, err = try(t, untrusted, static)
-	refusedBy(t, "backstop", err, "spec.hostNetwork")
-}
 
 // TestBackstopWithoutTheFallback: nothing is left but to refuse.
 func TestBackstopWithoutTheFallback(t *testing.T) {
@@ -176,7 +103,7 @@ func TestBackstopJudgesUpdates(t *testing.T) {
 	relabelled := newNamespace(t, "trust=trusted")
 	webhookDown(t)
 	pods := clients.CoreV1().Pods(untrusted)
-	pod := create(t, untrusted, newPod(hostPath("/var/log/app", "", true)))
+	pod := create(t, untrusted, newPod(class("gvisor"), hostPath("/var/log/app", "", true)))
 	debug := func(change func(*corev1.EphemeralContainer)) error {
 		changed := pod.DeepCopy()
 		changed.ResourceVersion = "" // the scheduler writes too
@@ -248,7 +175,7 @@ func TestExceptionPassesTheBackstop(t *testing.T) {
 	refusedBy(t, "backstop", err, "names plain")
 	_, err = try(t, "monitoring", newPod(account("agent")))
 	refusedBy(t, "backstop", err, "names none")
-	if got, err := try(t, "monitoring", newPod()); err != nil || classOf(got) != "gvisor" {
+	if err := fallsBack(t, "monitoring", newPod(), "gvisor"); err != nil {
 		t.Errorf("another service account: %v", err)
 	}
 	expired := newNamespace(t, "trust=untrusted")
@@ -256,8 +183,7 @@ func TestExceptionPassesTheBackstop(t *testing.T) {
 	refusedBy(t, "backstop", err, "names crun")
 }
 
-// TestFailurePolicyFail without the fallback: exempt namespaces go on.
-// A pod that is bound to an isolating virtual node is left as it is, whoever judges it.
+// TestIsolatingVirtualNodes: a pod that is bound to an isolating virtual node is left as it is, whoever judges it.
 func TestIsolatingVirtualNodes(t *testing.T) {
 	namespace := newNamespace(t, "trust=untrusted")
 	selecting := func(labels map[string]string) func(*corev1.Pod) {
@@ -286,10 +212,11 @@ func TestIsolatingVirtualNodes(t *testing.T) {
 	}
 }
 
+// TestFailurePolicyFail without the fallback: exempt namespaces go on.
 func TestFailurePolicyFail(t *testing.T) {
 	untrusted := newNamespace(t, "trust=untrusted")
-	upgrade(t, "webhook.failurePolicy=Fail", "fallback.enabled=false")
-	t.Cleanup(func() { upgrade(t, "webhook.failurePolicy=Ignore", "fallback.enabled=auto") })
+	failing(t)
+	t.Cleanup(func() { ignoring(t) })
 	webhookDown(t)
 	eventually(t, func() error {
 		_, err := try(t, untrusted, newPod(class("gvisor")))

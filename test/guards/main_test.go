@@ -22,14 +22,12 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
 	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
 )
 
-const (
-	chart = "../../charts/runtimeclass-router"
-	// patience bounds every wait for the cluster to catch up.
-	patience = 90 * time.Second
-)
+// patience bounds every wait for the cluster to catch up.
+const patience = 90 * time.Second
 
 // What all tests share, set before the first of them runs.
 var (
@@ -56,6 +54,13 @@ func run(m *testing.M) (_ int, err error) {
 	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
 		return 0, err
 	}
+	release, err := controlplane.Chosen()
+	if err != nil {
+		return 0, err
+	}
+	if !canFallBack(release) {
+		values["webhook"].(map[string]any)["failurePolicy"] = "Fail"
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	shared, err = stack.Start(ctx, stack.Options{
@@ -75,6 +80,11 @@ func run(m *testing.M) (_ int, err error) {
 	quiet.WarningHandler = rest.NoWarnings{}
 	if clients, err = kubernetes.NewForConfig(quiet); err != nil {
 		return 0, err
+	}
+	if !canFallBack(release) {
+		if err := ignoreFailures(ctx); err != nil {
+			return 0, err
+		}
 	}
 	if err := live(ctx); err != nil {
 		return 0, err
@@ -164,18 +174,6 @@ func webhookDown(t *testing.T) {
 			return nil
 		})
 	})
-}
-
-// upgrade changes values of the release, by --set.
-func upgrade(t *testing.T, set ...string) {
-	t.Helper()
-	args := []string{"upgrade", stack.Release, chart, "--namespace", stack.Namespace, "--reuse-values"}
-	for _, value := range set {
-		args = append(args, "--set", value)
-	}
-	if _, err := shared.Helm(context.Background(), args...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // eventually waits until check returns nil.

@@ -114,19 +114,13 @@ func TestParametersFollowTheCluster(t *testing.T) {
 func TestParametersAreFollowedAfterTheFallbackWasOff(t *testing.T) {
 	untrusted := newNamespace(t, "trust=untrusted")
 	webhookDown(t)
-	upgrade(t, "webhook.failurePolicy=Fail", "fallback.enabled=false")
+	failing(t)
 	time.Sleep(3 * time.Second) // the API server looks once a second
-	upgrade(t, "webhook.failurePolicy=Ignore", "fallback.enabled=auto")
-	eventually(t, func() error { _, err := try(t, untrusted, newPod()); return err })
+	ignoring(t)
+	eventually(t, func() error { _, err := try(t, untrusted, newPod(class("kata-fc"))); return err })
 	for _, fallback := range []string{"kata-fc", "kata-qemu"} {
 		setParameters(t, map[string]any{backstop.KeyFallback: fallback})
-		eventually(t, func() error {
-			got, err := try(t, untrusted, newPod())
-			if err == nil && classOf(got) != fallback {
-				err = fmt.Errorf("class %q, want %s", classOf(got), fallback)
-			}
-			return err
-		})
+		eventually(t, func() error { return fallsBack(t, untrusted, newPod(), fallback) })
 	}
 	setParameters(t, map[string]any{backstop.KeyClasses: "untrusted/gvisor"})
 	eventually(t, func() error {
@@ -142,6 +136,7 @@ func TestUpgradeKeepsTheParameters(t *testing.T) {
 	webhookDown(t) // which would write them again
 	before := guardsData(t)
 	upgrade(t, "log.level=1")
+	t.Cleanup(func() { ignoring(t) })
 	if diff := cmp.Diff(before, guardsData(t)); diff != "" || len(before) == 0 {
 		t.Errorf("-before +after:\n%s", diff)
 	}
@@ -181,7 +176,7 @@ func TestWithoutParametersNobodyIsRefused(t *testing.T) {
 	if err := clients.CoreV1().ServiceAccounts(stack.Namespace).Delete(t.Context(), parameters, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { upgrade(t, "log.level=0") }) // before the webhook is started again
+	t.Cleanup(func() { ignoring(t) }) // an upgrade puts it back, before the webhook is started again
 	eventually(t, func() error { return labels(t, editor, unlabelled, map[string]any{"trust": "trusted"}) })
 	if _, err := try(t, untrusted, bad); err != nil {
 		t.Errorf("without the ServiceAccount: %v", err)

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
 )
@@ -79,6 +81,7 @@ func TestPoolThatGoesDownIsPassedOver(t *testing.T) {
 		{"NotReady", setReady(node, corev1.ConditionFalse), setReady(node, corev1.ConditionTrue)},
 		{"unknown", setReady(node, corev1.ConditionUnknown), setReady(node, corev1.ConditionTrue)},
 		{"cordoned", kubectl("cordon", node), kubectl("uncordon", node)},
+		{"without the handler", setHandlers(node, "runc"), setHandlers(node, "kata-first")},
 		{"tainted", kubectl("taint", "node", node, "example.com/repair=yes:NoExecute"), kubectl("taint", "node", node, "example.com/repair-")},
 	}
 	for _, step := range steps {
@@ -95,25 +98,51 @@ func TestPoolThatGoesDownIsPassedOver(t *testing.T) {
 	}
 }
 
+// setHandlers is what a kubelet reports of its container runtime, which the API server has to keep.
+func setHandlers(name string, handlers ...string) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		var want []corev1.NodeRuntimeHandler
+		for _, handler := range handlers {
+			want = append(want, corev1.NodeRuntimeHandler{Name: handler, Features: &corev1.NodeRuntimeHandlerFeatures{
+				RecursiveReadOnlyMounts: ptr.To(true), UserNamespaces: ptr.To(true),
+			}})
+		}
+		got := updateStatus(t, name, func(status *corev1.NodeStatus) { status.RuntimeHandlers = want })
+		if diff := cmp.Diff(want, got.RuntimeHandlers); diff != "" {
+			t.Errorf("status.runtimeHandlers of node %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // setReady is what a kubelet, or in its stead the node lifecycle controller, reports.
 func setReady(name string, status corev1.ConditionStatus) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			node, err := clients.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			for i := range node.Status.Conditions {
-				if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+		updateStatus(t, name, func(node *corev1.NodeStatus) {
+			for i := range node.Conditions {
+				if c := &node.Conditions[i]; c.Type == corev1.NodeReady {
 					c.Status, c.LastTransitionTime = status, metav1.Now()
 				}
 			}
-			_, err = clients.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
-			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
+}
+
+// updateStatus returns the status as it is stored.
+func updateStatus(t *testing.T, name string, change func(*corev1.NodeStatus)) corev1.NodeStatus {
+	t.Helper()
+	var node *corev1.Node
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		if node, err = clients.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		change(&node.Status)
+		node, err = clients.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node.Status
 }

@@ -20,10 +20,14 @@ type Machine struct {
 
 // ThisMachine is the one that this process runs on.
 func ThisMachine() (Machine, error) {
+	release, err := controlplane.Chosen()
+	if err != nil {
+		return Machine{}, err
+	}
 	m := Machine{
 		Cores:      runtime.NumCPU(),
 		Go:         strings.TrimPrefix(runtime.Version(), "go"),
-		Kubernetes: strings.TrimPrefix(controlplane.KubernetesVersion, "v"),
+		Kubernetes: strings.TrimPrefix(release.Version, "v"),
 		Etcd:       strings.TrimPrefix(controlplane.EtcdVersion, "v"),
 	}
 	fs, err := procfs.NewDefaultFS()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The programs that [Build] can build.
+// The programs of a control plane that [Build] can build.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -15,16 +15,34 @@ const (
 	Helm              = "helm"
 )
 
+// The programs of a node that [Build] can build. [Start] starts none of them.
+const (
+	Kubelet        = "kubelet"
+	KubeProxy      = "kube-proxy"
+	Containerd     = "containerd"
+	ContainerdShim = "containerd-shim-runc-v2"
+	Ctr            = "ctr"
+	Runsc          = "runsc"
+	RunscShim      = "containerd-shim-runsc-v1"
+)
+
 // The versions of the programs, as the modules under modules/ pin them.
 const (
 	KubernetesVersion = "v1.37.2"
 	EtcdVersion       = "v3.7.3"
 	HelmVersion       = "v4.3.1"
+	ContainerdVersion = "v2.4.2"
+	GVisorVersion     = "v0.0.0-20260905035102-160fafc42237"
 )
 
-// Binaries returns the names of all programs, in the order in which they are best built.
+// Binaries returns the names of a control plane's programs, in the order in which they are best built.
 func Binaries() []string {
 	return []string{Etcd, APIServer, Scheduler, ControllerManager, Kubectl, Helm}
+}
+
+// NodeBinaries returns the names of a node's programs, in the order in which they are best built.
+func NodeBinaries() []string {
+	return []string{Kubelet, KubeProxy, Containerd, ContainerdShim, Ctr, Runsc, RunscShim}
 }
 
 // source says where a program comes from.
@@ -33,13 +51,14 @@ type source struct {
 	pkg     string // main package, as the go command is given it in that folder
 	version string
 	ldflags string
+	patched bool // the module takes a package that is changed: see patchShim
 }
 
 func sourceOf(name string) (source, error) {
 	switch name {
 	case Etcd:
 		return source{module: "etcd", pkg: ".", version: EtcdVersion, ldflags: "-s -w"}, nil
-	case APIServer, Scheduler, ControllerManager, Kubectl:
+	case APIServer, Scheduler, ControllerManager, Kubectl, Kubelet, KubeProxy:
 		return source{
 			module:  "kubernetes",
 			pkg:     "k8s.io/kubernetes/cmd/" + name,
@@ -53,8 +72,28 @@ func sourceOf(name string) (source, error) {
 			version: HelmVersion,
 			ldflags: "-s -w -X helm.sh/helm/v4/internal/version.version=" + HelmVersion,
 		}, nil
+	case Containerd, ContainerdShim, Ctr:
+		const module = "github.com/containerd/containerd/v2"
+		return source{
+			module:  "containerd",
+			pkg:     module + "/cmd/" + name,
+			version: ContainerdVersion,
+			ldflags: "-s -w -X " + module + "/version.Version=" + ContainerdVersion,
+		}, nil
+	case Runsc, RunscShim:
+		src := source{
+			module:  "gvisor",
+			pkg:     "gvisor.dev/gvisor/runsc",
+			version: GVisorVersion,
+			ldflags: "-s -w -X gvisor.dev/gvisor/runsc/version.version=" + GVisorVersion,
+		}
+		if name == RunscShim {
+			src.pkg, src.patched = ".", true
+		}
+		return src, nil
 	}
-	return source{}, fmt.Errorf("unknown program %q: want one of %s", name, strings.Join(Binaries(), ", "))
+	return source{}, fmt.Errorf("unknown program %q: want one of %s", name,
+		strings.Join(append(Binaries(), NodeBinaries()...), ", "))
 }
 
 // kubernetesVersionFlags stamps the version where Kubernetes' own release script

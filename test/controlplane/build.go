@@ -12,7 +12,7 @@ import (
 	"runtime"
 )
 
-// Build makes sure that the named programs exist, all of [Binaries] if none is named, and returns
+// Build makes sure that the named programs exist, those of [Binaries] if none is named, and returns
 // the folder that holds them. What is there already is not built again, and of several processes
 // that call Build at once one builds while the others wait.
 //
@@ -99,8 +99,8 @@ func cacheDir(modules string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hash the modules to build: %w", err)
 	}
-	key := fmt.Sprintf("kubernetes-%s_etcd-%s_helm-%s_%s-%s_%s",
-		KubernetesVersion, EtcdVersion, HelmVersion, runtime.GOOS, runtime.GOARCH, sum)
+	key := fmt.Sprintf("kubernetes-%s_etcd-%s_helm-%s_containerd-%s_%s-%s_%s",
+		KubernetesVersion, EtcdVersion, HelmVersion, ContainerdVersion, runtime.GOOS, runtime.GOARCH, sum)
 	return filepath.Join(user, "runtimeclass-router", "controlplane", key), nil
 }
 
@@ -122,12 +122,13 @@ func fingerprint(modules string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, name := range Binaries() {
+	for _, name := range append(Binaries(), NodeBinaries()...) {
 		src, err := sourceOf(name)
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(hash, "%s %+v\n", name, src)
 	}
+	fmt.Fprintln(hash, shimTolerant)
 	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
 }

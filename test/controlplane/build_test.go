@@ -10,8 +10,8 @@ import (
 
 func TestBuildUnknownProgram(t *testing.T) {
 	t.Parallel()
-	_, err := controlplane.Build(t.Context(), t.Output(), "kube-proxy")
-	if err == nil || !strings.Contains(err.Error(), `unknown program "kube-proxy"`) {
+	_, err := controlplane.Build(t.Context(), t.Output(), "kube-dns")
+	if err == nil || !strings.Contains(err.Error(), `unknown program "kube-dns"`) {
 		t.Errorf("Build: %v, want the unknown program to be named", err)
 	}
 }
@@ -25,6 +25,8 @@ func TestVersions(t *testing.T) {
 		{"etcd", "etcd", "go.etcd.io/etcd/server/v3 " + controlplane.EtcdVersion},
 		{"helm", "helm", "helm.sh/helm/v4 " + controlplane.HelmVersion},
 		{"kubernetes", "kubernetes", "k8s.io/kubernetes " + controlplane.KubernetesVersion},
+		{"containerd", "containerd", "github.com/containerd/containerd/v2 " + controlplane.ContainerdVersion},
+		{"gvisor", "gvisor", "gvisor.dev/gvisor " + controlplane.GVisorVersion},
 		{"staging", "kubernetes", "k8s.io/apiserver => k8s.io/apiserver " + staging},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -16,7 +16,9 @@ RACE   := $(if $(shell command -v gcc clang),-race)
 LAYER_REAL := ./test/controlplane/... ./test/nodeconfig/... ./test/plugin/... ./test/integration/... ./test/chart/... \
               ./test/guards/... ./test/conformance/cluster/... ./test/bench/... ./test/audit/... \
               ./catalog/informers/...
-LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL))")
+# What takes root and Debian's runtimes beside that.
+LAYER_NODE := ./test/node/...
+LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL) $(LAYER_NODE))")
 
 .PHONY: help
 help: ## Say what there is
@@ -71,6 +73,12 @@ test-real: controlplane ## Tests on a real API server: informers, chart, integra
 .PHONY: controlplane
 controlplane: ## Build etcd, the Kubernetes control plane, kubectl and helm into the user's cache
 	@echo "control plane in $$(go run ./test/controlplane/build)"
+
+.PHONY: test-node
+test-node: ## On two real nodes, in containers that run: crun, runc and gVisor (root, Debian; RUN=regexp, LOGS=folder)
+	@echo "== layer: real nodes"
+	@go run ./test/controlplane/build nodes >/dev/null
+	@$(if $(LOGS),RUNTIMECLASS_ROUTER_NODE_LOGS=$(abspath $(LOGS))) $(GOTEST) -count=1 -timeout 15m $(if $(RUN),-run '$(RUN)') $(LAYER_NODE)
 
 .PHONY: conformance
 conformance: ## Send pods as public projects make them through real API servers, and write docs/conformance.md anew

@@ -75,10 +75,11 @@ controlplane: ## Build etcd, the Kubernetes control plane, kubectl and helm into
 	@echo "control plane in $$(go run ./test/controlplane/build)"
 
 .PHONY: test-node
-test-node: ## On two real nodes, in containers that run: crun, runc and gVisor (root, Debian; RUN=regexp, LOGS=folder)
+test-node: ## On two real nodes, in containers that run: crun, runc and gVisor (root, Debian; RUN=regexp, LOGS=folder, BENCH=folder)
 	@echo "== layer: real nodes"
 	@go run ./test/controlplane/build nodes >/dev/null
-	@$(if $(LOGS),RUNTIMECLASS_ROUTER_NODE_LOGS=$(abspath $(LOGS))) $(GOTEST) -count=1 -timeout 15m $(if $(RUN),-run '$(RUN)') $(LAYER_NODE)
+	@$(if $(LOGS),RUNTIMECLASS_ROUTER_NODE_LOGS=$(abspath $(LOGS))) $(if $(BENCH),RUNTIMECLASS_ROUTER_NODE_BENCH=$(abspath $(BENCH))) \
+	  $(GOTEST) -count=1 -timeout 15m $(if $(RUN),-run '$(RUN)') $(LAYER_NODE)
 
 .PHONY: conformance
 conformance: ## Send pods as public projects make them through real API servers, and write docs/conformance.md anew

@@ -41,6 +41,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	for _, proof := range []proof{
+		{"bench compares crun, runc and gVisor", (*cluster).bench},
 		{"a cordoned sandbox node is waited for", (*cluster).cordoned},
 		{"a rolling restart fails no pod", (*cluster).restarted},
 		{"without the webhook the fallback boots gVisor and the backstop refuses", (*cluster).absent},

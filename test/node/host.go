@@ -38,7 +38,7 @@ func Run(ctx context.Context, progress io.Writer) (report *Report, err error) {
 	}
 	// The keeper has removed it, unless it was never started.
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	if err := writeImages(ctx, filepath.Join(scratch, "images")); err != nil {
+	if err := writeImages(ctx, images(scratch)); err != nil {
 		return nil, fmt.Errorf("make images: %w", err)
 	}
 	report = &Report{}

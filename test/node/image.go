@@ -31,12 +31,19 @@ const (
 	pause = "localhost/pause:test"
 )
 
+// Product is the program that the product's image is made of.
+func Product() string { return productIn(images(Scratch())) }
+
+func productIn(dir string) string { return filepath.Join(dir, "runtimeclass-router") }
+
+func images(scratch string) string { return filepath.Join(scratch, "images") }
+
 // writeImages makes the images' archives in a new folder.
 func writeImages(ctx context.Context, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	product := filepath.Join(dir, "runtimeclass-router")
+	product := productIn(dir)
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", product,
 		"github.com/runtimeclass-router/runtimeclass-router/cmd/runtimeclass-router")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

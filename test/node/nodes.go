@@ -97,7 +97,7 @@ func (m *machine) start(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("wait for containerd: %w", err)
 	}
-	archives, err := filepath.Glob(filepath.Join(Scratch(), "images", "*.tar"))
+	archives, err := filepath.Glob(filepath.Join(images(Scratch()), "*.tar"))
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ func Start(ctx context.Context, progress io.Writer) (*Cluster, error) {
 		m := &machine{
 			Name: n.name, Pool: n.pool, Address: n.address, Pods: n.pods, Taint: n.taint,
 			Dir: dir, Bin: c.BinDir, Socket: "/run/" + n.name + "/containerd.sock",
+			Handler: n.handler, setting: n.setting,
 			Group: group(n.name), Pause: pause, Plugins: plugins, cluster: c,
 		}
 		go func() {

@@ -30,59 +30,70 @@ const (
 	GVisorNode = "gvisor-1"
 )
 
-// nodes are what differs between them.
-var nodes = []struct{ name, pool, address, pods, taint string }{
-	{name: CrunNode, pool: "crun", address: apiAddress, pods: "10.89.1.0/24"},
-	{name: GVisorNode, pool: "gvisor", address: "10.88.0.2", pods: "10.89.2.0/24", taint: "gvisor"},
+// nodes are what differs between them. The setting is what node-config is told of the handler, with the
+// node's folder in it.
+var nodes = []struct{ name, pool, address, pods, taint, handler, setting string }{
+	{name: CrunNode, pool: "crun", address: apiAddress, pods: "10.89.1.0/24", handler: "crun", setting: "--binary=crun=%s/crun.sh"},
+	{name: GVisorNode, pool: "gvisor", address: "10.88.0.2", pods: "10.89.2.0/24", taint: "gvisor", handler: "runsc", setting: "--runtime-config=runsc=%s/runsc.toml"},
 }
 
 // machine is a node that runs. Its exported fields are what the templates in files/ take.
 type machine struct {
 	Name, Pool, Address, Pods, Taint string
+	Handler                          string
 	// Dir is the node's own folder, Bin the programs', Socket containerd's.
 	Dir, Bin, Socket string
 	Group            string
 	Pause, Plugins   string
 
+	setting string
 	cluster *Cluster
 }
 
-// files are the templates of a node by where their results go. The runtimes are named after the pool.
-func (m *machine) files() map[string]string {
-	return map[string]string{
-		"containerd.toml": "containerd.toml",
-		m.Pool + ".toml":  "runtimes.toml",
-		"runsc.toml":      "runsc.toml",
-		"crun.sh":         "crun.sh",
-		"cni.conflist":    "cni/10-bridge.conflist",
-		"kubelet.yaml":    "kubelet.yaml",
-	}
+// files are the templates of a node by where their results go.
+var files = map[string]string{
+	"containerd.toml": "containerd.toml",
+	"runsc.toml":      "runsc.toml",
+	"crun.sh":         "crun.sh",
+	"cni.conflist":    "cni/10-bridge.conflist",
+	"kubelet.yaml":    "kubelet.yaml",
 }
 
-func (m *machine) write() error {
+// write writes the node's files: its own, and the one with which the product makes it offer a runtime.
+func (m *machine) write(ctx context.Context) error {
 	templates, err := template.ParseFS(embedded, "files/*")
 	if err != nil {
 		return err
 	}
-	for from, to := range m.files() {
+	for from, to := range files {
 		var content bytes.Buffer
 		if err := templates.ExecuteTemplate(&content, from, m); err != nil {
 			return err
 		}
-		path := filepath.Join(m.Dir, to)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, content.Bytes(), 0o755); err != nil {
+		if err := m.file(to, content.Bytes()); err != nil {
 			return err
 		}
 	}
-	return nil
+	config := m.cluster.Command(ctx, Product(), "node-config", "--cri=containerd", "--handlers="+m.Handler,
+		"--cgroup-driver=cgroupfs", "--default-runtime=", fmt.Sprintf(m.setting, m.Dir))
+	dropIn, err := config.Output()
+	if err != nil {
+		return fmt.Errorf("%v: %w", config, err)
+	}
+	return m.file("conf.d/50-runtimeclass-router.toml", dropIn)
+}
+
+func (m *machine) file(name string, content []byte) error {
+	path := filepath.Join(m.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o755)
 }
 
 // start starts containerd, gives it the images, and starts the kubelet.
 func (m *machine) start(ctx context.Context) error {
-	if err := errors.Join(m.write(), makeGroups(m.Name)); err != nil {
+	if err := errors.Join(m.write(ctx), makeGroups(m.Name)); err != nil {
 		return err
 	}
 	if err := m.cluster.run("containerd-"+m.Name, controlplane.Containerd, "--config="+filepath.Join(m.Dir, "containerd.toml")); err != nil {

@@ -3,6 +3,8 @@
 package node_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +146,35 @@ func (c *cluster) relabelled(t *testing.T) {
 	c.created(t, after)
 	hold(t, c.BootsGVisor(t.Context(), after))
 	hold(t, c.BootsOnHost(t.Context(), before, node.Crun))
-	// TODO(audit): the command lists `before` and not `after`. It is not written yet; nothing here stands
-	// in for it.
+
+	below := c.belowFloor(t, name)
+	if want := []string{before.Name}; !slices.Equal(below, want) {
+		t.Errorf("audit lists %q below their floor, want %q", below, want)
+	}
+}
+
+// belowFloor is the pods of a namespace that the command audit finds below their floor.
+func (c *cluster) belowFloor(t *testing.T, namespace string) []string {
+	t.Helper()
+	command := c.Command(t.Context(), node.Product(), "audit", "--kubeconfig="+c.KubeconfigPath, "--namespace="+namespace, "--output=json")
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", command, err)
+	}
+	var report struct {
+		Findings []struct {
+			Finding string
+			Names   []string
+		}
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatalf("%v: %v\n%s", command, err, out)
+	}
+	var names []string
+	for _, f := range report.Findings {
+		if f.Finding == "below-floor" {
+			names = append(names, f.Names...)
+		}
+	}
+	return names
 }

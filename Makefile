@@ -16,7 +16,9 @@ RACE   := $(if $(shell command -v gcc clang),-race)
 LAYER_REAL := ./test/controlplane/... ./test/nodeconfig/... ./test/plugin/... ./test/integration/... ./test/chart/... \
               ./test/guards/... ./test/conformance/cluster/... ./test/bench/... ./test/audit/... \
               ./catalog/informers/...
-LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL))")
+# What takes root and Debian's runtimes beside that.
+LAYER_NODE := ./test/node/...
+LAYER_UNIT  = $(shell go list ./... | grep -vxF "$$(go list $(LAYER_REAL) $(LAYER_NODE))")
 
 .PHONY: help
 help: ## Say what there is
@@ -75,6 +77,13 @@ controlplane: ## Build etcd, the Kubernetes control plane, kubectl and helm into
 .PHONY: test-matrix
 test-matrix: ## Run integration, guards and the chart's installation on every Kubernetes version, and write docs/compatibility.md anew (an hour; FLAGS)
 	go run ./test/matrix $(FLAGS)
+
+.PHONY: test-node
+test-node: ## On two real nodes, in containers that run: crun, runc and gVisor (root, Debian; RUN=regexp, LOGS=folder, BENCH=folder)
+	@echo "== layer: real nodes"
+	@go run ./test/controlplane/build nodes >/dev/null
+	@$(if $(LOGS),RUNTIMECLASS_ROUTER_NODE_LOGS=$(abspath $(LOGS))) $(if $(BENCH),RUNTIMECLASS_ROUTER_NODE_BENCH=$(abspath $(BENCH))) \
+	  $(GOTEST) -count=1 -timeout 15m $(if $(RUN),-run '$(RUN)') $(LAYER_NODE)
 
 .PHONY: conformance
 conformance: ## Send pods as public projects make them through real API servers, and write docs/conformance.md anew

@@ -45,6 +45,7 @@ var arrows = []struct {
 	{"./registration", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd", "./backstop"}},
 	{"./backstop", []string{"./webhook", "./certs", "./cmd", "./catalog/informers"}},
 	{"./benchmark", []string{opa, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./registration", "./backstop", "./cmd"}},
+	{"./test/node", []string{"./policies", "./catalog", "./webhook", "./certs", "./cmd", "./registration", "./backstop"}},
 	{"./test/controlplane", []string{"./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 }
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// Build makes sure that the named programs of the [Chosen] release exist, all of [Binaries] if none
-// is named, and returns the folder that holds them. What is there already is not built again, and
-// of several processes that call Build at once one builds while the others wait.
+// Build makes sure that the named programs of the [Chosen] release exist, those of [Binaries] if
+// none is named, and returns the folder that holds them. What is there already is not built again,
+// and of several processes that call Build at once one builds while the others wait.
 //
 // The folder lies in the user's cache folder and is named after the versions, the platform and a
 // hash of the module files. What serves every release is built in the folder of the newest, and
@@ -167,7 +167,7 @@ func (r Release) cacheDir(modules string) (string, error) {
 	}
 	versions := "kubernetes-" + r.Version
 	if r == Newest() {
-		versions += "_etcd-" + EtcdVersion + "_helm-" + HelmVersion
+		versions += "_etcd-" + EtcdVersion + "_helm-" + HelmVersion + "_containerd-" + ContainerdVersion
 	}
 	key := fmt.Sprintf("%s_%s-%s_%s", versions, runtime.GOOS, runtime.GOARCH, sum)
 	return filepath.Join(user, "runtimeclass-router", "controlplane", key), nil
@@ -176,7 +176,7 @@ func (r Release) cacheDir(modules string) (string, error) {
 // fingerprint is a short hash of everything that decides what is built: the files of the modules
 // and the flags.
 func (r Release) fingerprint(modules string) (string, error) {
-	own := slices.DeleteFunc(Binaries(), func(name string) bool { return r != Newest() && ofEveryRelease(name) })
+	own := slices.DeleteFunc(append(Binaries(), NodeBinaries()...), func(name string) bool { return r != Newest() && ofEveryRelease(name) })
 	var sources, folders []string
 	for _, name := range own {
 		src, err := r.sourceOf(name)
@@ -205,5 +205,8 @@ func (r Release) fingerprint(modules string) (string, error) {
 		}
 	}
 	fmt.Fprint(hash, strings.Join(sources, ""))
+	if r == Newest() {
+		fmt.Fprintln(hash, shimTolerant)
+	}
 	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil
 }

@@ -10,8 +10,8 @@ import (
 
 func TestBuildUnknownProgram(t *testing.T) {
 	t.Parallel()
-	_, err := controlplane.Build(t.Context(), t.Output(), "kube-proxy")
-	if err == nil || !strings.Contains(err.Error(), `unknown program "kube-proxy"`) {
+	_, err := controlplane.Build(t.Context(), t.Output(), "kube-dns")
+	if err == nil || !strings.Contains(err.Error(), `unknown program "kube-dns"`) {
 		t.Errorf("Build: %v, want the unknown program to be named", err)
 	}
 }
@@ -39,6 +39,9 @@ func TestVersions(t *testing.T) {
 	modules := map[string][]string{
 		"etcd": {"go.etcd.io/etcd/server/v3 " + controlplane.EtcdVersion},
 		"helm": {"helm.sh/helm/v4 " + controlplane.HelmVersion},
+
+		"containerd": {"github.com/containerd/containerd/v2 " + controlplane.ContainerdVersion},
+		"gvisor":     {"gvisor.dev/gvisor " + controlplane.GVisorVersion},
 	}
 	for _, release := range controlplane.Releases() {
 		folder, staging := "kubernetes", strings.Replace(release.Version, "v1.", "v0.", 1)

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -25,11 +23,19 @@ func (r Release) compile(ctx context.Context, progress io.Writer, lock *os.File,
 	partial := filepath.Join(dir, "."+name+".partial")
 	defer os.Remove(partial)
 
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags="+src.ldflags, "-o", partial, src.pkg)
-	cmd.Dir = filepath.Join(modules, src.module)
-	// The caller's workspace, flags and target platform are for this repository, not for these modules.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
-		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	module := filepath.Join(modules, src.module)
+	if src.patched {
+		copied, err := os.MkdirTemp(dir, ".patched-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(copied) }() // the build succeeded or failed by then
+		if err := patchShim(ctx, module, copied); err != nil {
+			return err
+		}
+		module = copied
+	}
+	cmd := goCommand(ctx, module, "build", "-buildvcs=false", "-ldflags="+src.ldflags, "-o", partial, src.pkg)
 	// A build that outlives this process keeps the lock, so that no other writes to the same file.
 	cmd.ExtraFiles = []*os.File{lock}
 	// An interrupt, unlike a kill, lets the go command stop its compilers and clean up.

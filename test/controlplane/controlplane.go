@@ -26,9 +26,17 @@ type Options struct {
 	Scheduler bool
 
 	// ControllerManager starts kube-controller-manager, without the controllers that evict pods from
-	// Nodes that have no kubelet. With it the ServiceAccount admission plugin is on, since namespaces
+	// Nodes that have no kubelet, unless Kubelets says otherwise. With it the ServiceAccount admission plugin is on, since namespaces
 	// then get their default ServiceAccount; without it the plugin is off, as in envtest.
 	ControllerManager bool
+
+	// Kubelets says that whoever starts the control plane gives each Node a kubelet.
+	Kubelets bool
+
+	// Address is an IP address that is this machine's, and a port: that of the API server's Service, for
+	// pods to reach it by. The address is in the certificate; this machine's own clients use the loopback
+	// interface. The default is a free port of that interface alone.
+	Address string
 
 	// DisableAdmissionPlugins turns off admission plugins of the API server, by name.
 	DisableAdmissionPlugins []string

@@ -19,15 +19,19 @@ func (cp *ControlPlane) startScheduler(ctx context.Context) error {
 
 // startControllerManager also waits for the default namespace to have its ServiceAccount, without
 // which no pod can be created there.
-func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
+func (cp *ControlPlane) startControllerManager(ctx context.Context, kubelets bool) error {
 	ca := filepath.Join(cp.Dir, "ca.crt")
 	if err := os.WriteFile(ca, cp.plane.APIServer.CA, 0o600); err != nil {
 		return err
 	}
+	controllers := "*"
+	if !kubelets {
+		// Nobody renews the Nodes' leases, so these controllers would taint them after 40 seconds and
+		// evict their pods.
+		controllers = "*,-node-lifecycle-controller,-taint-eviction-controller"
+	}
 	err := cp.startServer(ctx, ControllerManager,
-		// Nodes have no kubelet here that would renew its lease, so these controllers would taint
-		// them after 40 seconds and evict their pods.
-		"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
+		"--controllers="+controllers,
 		"--use-service-account-credentials=true",
 		// At the default of 20 requests a second the start takes five seconds more.
 		"--kube-api-qps=1000",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -58,7 +59,7 @@ func (cp *ControlPlane) start(ctx context.Context, opts Options) error {
 		go func() { errs <- start(ctx) }()
 	}
 	launch(opts.Scheduler, cp.startScheduler)
-	launch(opts.ControllerManager, cp.startControllerManager)
+	launch(opts.ControllerManager, func(ctx context.Context) error { return cp.startControllerManager(ctx, opts.Kubelets) })
 	if err := errors.Join(<-errs, <-errs); err != nil {
 		return err
 	}
@@ -75,6 +76,15 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context, opts Options) error 
 	server.StartTimeout, server.StopTimeout = cp.timeout, stopTimeout
 	cp.plane = &envtest.ControlPlane{Etcd: etcd, APIServer: server}
 
+	if opts.Address != "" {
+		host, port, err := net.SplitHostPort(opts.Address)
+		if err != nil {
+			return fmt.Errorf("address of the API server: %w", err)
+		}
+		secure := &server.SecureServing
+		secure.Address, secure.Port = host, port
+		server.Configure().Set("bind-address", "0.0.0.0")
+	}
 	for _, dir := range []string{etcd.DataDir, server.CertDir} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
@@ -98,6 +108,12 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context, opts Options) error 
 	server.EtcdURL = etcd.URL
 	if err := cp.launchAPIServer(ctx); err != nil {
 		return err
+	}
+	if opts.Address != "" {
+		// This machine's own clients go past the Service and a kube-proxy's rules for it, which cut
+		// connections that are older than they.
+		secure := &server.SecureServing
+		secure.Address = "127.0.0.1"
 	}
 	var err error
 	if cp.Config, cp.KubeconfigPath, err = cp.addUser("", "admin", "system:masters"); err != nil {

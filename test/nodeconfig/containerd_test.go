@@ -16,19 +16,17 @@ import (
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
 	"github.com/runtimeclass-router/runtimeclass-router/nodeconfig"
+	"github.com/runtimeclass-router/runtimeclass-router/test/controlplane"
 )
 
 // buildContainerd returns the path of a containerd.
 func buildContainerd(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "containerd")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", binary, "github.com/containerd/containerd/v2/cmd/containerd")
-	cmd.Dir = "../controlplane/modules/containerd"
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build containerd: %v\n%s", err, out)
+	binaries, err := controlplane.Build(t.Context(), t.Output(), controlplane.Containerd)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return binary
+	return filepath.Join(binaries, controlplane.Containerd)
 }
 
 // dump is what `containerd config dump` prints of the tables that matter here. It has the

@@ -56,7 +56,7 @@ func (s *Shadow) load(ctx context.Context) error {
 			err = s.put(ctx, policy, pairing)
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // its end is what was asked for
 		}
 		last, failed = state, err != nil
 		if err != nil {

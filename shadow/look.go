@@ -18,7 +18,7 @@ func (s *Shadow) look(ctx context.Context) error {
 			return nil
 		case d := <-s.waiting:
 			if s.limit.Wait(ctx) != nil {
-				return nil // ctx has ended
+				return nil //nolint:nilerr // ctx has ended
 			}
 			if now := s.current.Load(); now != nil {
 				s.compare(ctx, now, d)

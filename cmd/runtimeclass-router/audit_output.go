@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/runtimeclass-router/runtimeclass-router/audit"
 )
@@ -37,23 +36,8 @@ func writeFindings(out io.Writer, report *audit.Report) {
 	if len(report.Findings) == 0 {
 		return
 	}
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Options.DrawBorder = false
-	t.Style().Options.SeparateColumns = false
-	t.Style().Size.WidthMax = tableWidth
-	widths := []int{15, 12, 22, 4, 12, 15}
-	why := tableWidth - 2*7
-	for _, width := range widths {
-		why -= width
-	}
-	var columns []table.ColumnConfig
-	for i, width := range append(widths, why) {
-		columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMax: width, WidthMaxEnforcer: text.WrapSoft})
-	}
-	t.SetColumnConfigs(columns)
-	t.AppendHeader(table.Row{"finding", "namespace", "owner", "pods", "runs", "today", "why"})
+	const why = tableWidth - 15 - 12 - 22 - 4 - 12 - 15 - 2*7
+	t := newTable(out, table.Row{"finding", "namespace", "owner", "pods", "runs", "today", "why"}, 15, 12, 22, 4, 12, 15, why)
 	for i := range report.Findings {
 		f := &report.Findings[i]
 		finding := string(f.Kind)

@@ -19,12 +19,7 @@ var benchWriters = map[string]func(io.Writer, *benchmark.Report) error{
 }
 
 func writeBenchTable(out io.Writer, r *benchmark.Report) error {
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Options.DrawBorder = false
-	t.Style().Options.SeparateColumns = false
-	t.AppendHeader(table.Row{"measure", "class", "pods", "p50", "p90", "p99", "to " + r.Reference})
+	t := newTable(out, table.Row{"measure", "class", "pods", "p50", "p90", "p99", "to " + r.Reference})
 	for _, m := range r.Measures {
 		name := m.Name
 		for _, f := range m.Classes {

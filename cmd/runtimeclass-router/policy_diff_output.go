@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // reasonWidth is what the other columns leave of the width.
@@ -33,18 +32,7 @@ func writeDiff(out io.Writer, format string, report *diffReport) error {
 		return encodeJSON(out, report)
 	}
 	if len(report.Changes) > 0 {
-		t := table.NewWriter()
-		t.SetOutputMirror(out)
-		t.SetStyle(table.StyleLight)
-		t.Style().Options.DrawBorder = false
-		t.Style().Options.SeparateColumns = false
-		t.Style().Size.WidthMax = tableWidth
-		var columns []table.ColumnConfig
-		for i, width := range []int{12, 24, 5, 18, 18, reasonWidth} {
-			columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMax: width, WidthMaxEnforcer: text.WrapSoft})
-		}
-		t.SetColumnConfigs(columns)
-		t.AppendHeader(table.Row{"namespace", "owner", "pods", "from", "to", "why"})
+		t := newTable(out, table.Row{"namespace", "owner", "pods", "from", "to", "why"}, 12, 24, 5, 18, 18, reasonWidth)
 		for _, c := range report.Changes {
 			t.AppendRow(table.Row{c.Namespace, c.Owner, c.Pods, c.From, c.To, c.Reason})
 		}

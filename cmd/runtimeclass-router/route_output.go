@@ -24,26 +24,11 @@ var routeWriters = map[string]func(io.Writer, []result) error{
 	"yaml":  writeYAML,
 }
 
-// tableWidth is what the table is fitted into; whyWidth is what the other columns and
-// the padding leave for the explanation.
-const (
-	tableWidth = 120
-	whyWidth   = tableWidth - 22 - 12 - 10 - 18 - 2*5
-)
+// whyWidth is what the other columns and the padding leave for the explanation.
+const whyWidth = tableWidth - 22 - 12 - 10 - 18 - 2*5
 
 func writeTable(out io.Writer, results []result) error {
-	var columns []table.ColumnConfig
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Options.DrawBorder = false
-	t.Style().Options.SeparateColumns = false
-	t.Style().Size.WidthMax = tableWidth
-	for _, column := range []struct{ number, width int }{{1, 22}, {2, 12}, {3, 10}, {4, 18}} {
-		columns = append(columns, table.ColumnConfig{Number: column.number, WidthMax: column.width, WidthMaxEnforcer: text.WrapSoft})
-	}
-	t.SetColumnConfigs(columns)
-	t.AppendHeader(table.Row{"workload", "namespace", "trust", "result", "why"})
+	t := newTable(out, table.Row{"workload", "namespace", "trust", "result", "why"}, 22, 12, 10, 18)
 	for _, r := range results {
 		if r.Err != nil {
 			t.AppendRow(table.Row{r.Kind + "/" + r.Name, r.Namespace, "", "error", paragraphs(r.Err.Error())})

@@ -130,7 +130,7 @@ func TestAnErrorLeavesNothingButTheMode(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(Route{Mode: policies.Enforce, PolicyRevision: snapshot.Revision()}, route); diff != "" {
+			if diff := cmp.Diff(Route{Mode: policies.Enforce, PolicyRevision: snapshot.Revision(), CatalogRevision: snapshot.Catalog().Revision()}, route); diff != "" {
 				t.Error(diff)
 			}
 		})

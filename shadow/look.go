@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/runtimeclass-router/runtimeclass-router/survey"
 	"github.com/runtimeclass-router/runtimeclass-router/webhook"
 )
@@ -62,15 +60,8 @@ func (s *Shadow) compare(ctx context.Context, now *loaded, d *webhook.Decision) 
 		return
 	}
 	s.differ(change).Inc()
-	if s.takes(string(d.Request.UID)) {
+	if d.Sampled(s.options.Sample) {
 		s.log.Info("the second policy decides otherwise", "requestID", d.Request.UID, "namespace", change.Namespace, "owner", change.Owner,
 			"from", change.From, "to", change.To, "newlyDenied", change.NewlyDenied, "reason", is.News(was))
 	}
-}
-
-// takes reports whether a difference is logged. It goes by the review's UID, as the decision
-// log does.
-func (s *Shadow) takes(uid string) bool {
-	const bits = 53 // of a float64's precision
-	return s.options.Sample >= 1 || float64(xxhash.Sum64String(uid)>>(64-bits)) < s.options.Sample*(1<<bits)
 }

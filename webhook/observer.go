@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/runtimeclass-router/runtimeclass-router/policies"
@@ -37,6 +38,14 @@ type Decision struct {
 
 // DryRun reports whether nothing will come of the request.
 func (d *Decision) DryRun() bool { return d.Request.DryRun != nil && *d.Request.DryRun }
+
+// Sampled reports whether the decision is of a sample of that share, from 0 to 1. It goes by the
+// review's UID, so that all who are told, and all replicas, agree on the same ones, and a smaller
+// sample is part of a larger one.
+func (d *Decision) Sampled(share float64) bool {
+	const bits = 53 // of a float64's precision
+	return share >= 1 || float64(xxhash.Sum64String(string(d.Request.UID))>>(64-bits)) < share*(1<<bits)
+}
 
 // ErrorKind is how the error is counted; "" if there is none.
 func (d *Decision) ErrorKind() string {

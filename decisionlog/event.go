@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"maps"
+	"math"
 	"time"
 )
 
@@ -9,17 +10,17 @@ import (
 // those of https://www.openpolicyagent.org/docs/management-decision-logs and of type EventV1
 // in OPA's v1/plugins/logs, which cannot be imported without its server.
 type event struct {
-	Labels      map[string]string  `json:"labels"`
-	DecisionID  string             `json:"decision_id"`
-	Bundles     map[string]bundle  `json:"bundles,omitempty"`
-	Path        string             `json:"path"`
-	Input       input              `json:"input"`
-	Result      *result            `json:"result,omitempty"`
-	Error       *failure           `json:"error,omitempty"`
-	RequestedBy string             `json:"requested_by"`
-	Timestamp   time.Time          `json:"timestamp"`
-	Metrics     map[string]float64 `json:"metrics"`
-	Custom      custom             `json:"custom"`
+	Labels      map[string]string `json:"labels"`
+	DecisionID  string            `json:"decision_id"`
+	Bundles     map[string]bundle `json:"bundles,omitempty"`
+	Path        string            `json:"path"`
+	Input       input             `json:"input"`
+	Result      *result           `json:"result,omitempty"`
+	Error       *failure          `json:"error,omitempty"`
+	RequestedBy string            `json:"requested_by"`
+	Timestamp   time.Time         `json:"timestamp"`
+	Metrics     map[string]int64  `json:"metrics"`
+	Custom      custom            `json:"custom"`
 }
 
 type bundle struct {
@@ -105,7 +106,7 @@ func newEvent(e *Entry, labels map[string]string) *event {
 		}},
 		RequestedBy: e.User,
 		Timestamp:   e.Time,
-		Metrics:     map[string]float64{"timer_server_handler_ns": e.DurationSeconds * 1e9},
+		Metrics:     map[string]int64{"timer_server_handler_ns": int64(math.Round(e.DurationSeconds * 1e9))},
 		Custom:      custom{Webhook: e.Webhook, Mode: e.Mode, Source: e.Source},
 	}
 	v.Input.Pod.Metadata.Name, v.Input.Pod.Metadata.GenerateName = e.Name, e.GenerateName

@@ -103,7 +103,10 @@ func (s *Shadow) put(ctx context.Context, policy *sources.Policy, pairing pairin
 	s.status = Status{Revision: snapshot.Revision(), LoadedAt: new(time.Now()), Files: len(own)}
 	s.mu.Unlock()
 	s.log.Info("second policy loaded", "shadowRevision", snapshot.Revision(), "files", len(own))
-	return s.set.Keep(policy)
+	if err := s.set.Keep(policy); err != nil {
+		s.log.Error(err, "the second policy is loaded, and not kept for a restart")
+	}
+	return nil
 }
 
 // digestOf tells whether two values would be the same as JSON.

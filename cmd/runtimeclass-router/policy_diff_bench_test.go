@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/runtimeclass-router/runtimeclass-router/test/stack"
 )
 
 // BenchmarkPolicyDiff compares a generated cluster of 20,000 pods under two policies and
@@ -39,7 +37,7 @@ func BenchmarkPolicyDiff(b *testing.B) {
 					if err := cmd.Start(); err != nil {
 						b.Fatal(err)
 					}
-					peak = max(peak, watch(cmd.Process.Pid))
+					peak = max(peak, stack.PeakMemory(cmd.Process.Pid))
 					err := cmd.Wait()
 					if status := cmd.ProcessState.ExitCode(); status != exitNewlyDenied || !strings.Contains(out.String(), " of 20000 change") {
 						b.Fatalf("status %d: %v\n%s", status, err, errOut.String())
@@ -50,21 +48,5 @@ func BenchmarkPolicyDiff(b *testing.B) {
 				b.ReportMetric(cpu/float64(b.N), "cpu-s/op")
 			})
 		}
-	}
-}
-
-// watch returns the most memory that a process was seen to have until it ended, in kB. The
-// kernel's own figure for a child starts with its parent's.
-func watch(pid int) (peak float64) {
-	for {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		_, rest, found := strings.Cut(string(text), "VmHWM:")
-		if err != nil || !found { // it has ended
-			return peak
-		}
-		if kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64); err == nil {
-			peak = kb
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }

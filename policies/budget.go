@@ -54,8 +54,21 @@ func (e *Engine) askAll(ctx context.Context, p *policy, c *catalog.Catalog, tell
 		case err != nil:
 			return tell(err)
 		}
+		e.compare(ctx, p, s, test)
 		return nil
 	})
+}
+
+// compare lets the rules of a policy decide alone if its plan answers otherwise.
+func (e *Engine) compare(ctx context.Context, p *policy, s *Snapshot, test SelfTest) {
+	bounded, cancel := context.WithTimeout(ctx, patience*e.limits.Answer)
+	defer cancel()
+	_, err := watched(bounded, &e.counts.watchdog, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.Agree(ctx, test.Input)
+	})
+	if err != nil && !errors.Is(err, ErrAbandoned) {
+		p.program, p.unplanned = nil, &SelfTestError{Test: test, Err: err}
+	}
 }
 
 // errLate marks an answer that took longer than [Limits.Answer], and errStopped one that

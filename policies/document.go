@@ -16,7 +16,7 @@ import (
 func (in *Input) value(c *catalog.Catalog, r *reads) (ast.Value, error) {
 	input := ast.NewObject()
 	if of := r.of("pod"); of != nil {
-		pod, err := in.Pod.value(of)
+		pod, err := in.Pod.value(newReader(), of)
 		if err != nil {
 			return nil, fmt.Errorf("pod: %w", err)
 		}
@@ -27,7 +27,7 @@ func (in *Input) value(c *catalog.Catalog, r *reads) (ast.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := insert(input, "node", node); err != nil {
+		if err := insert(input, "node", node.fields()); err != nil {
 			return nil, err
 		}
 	}
@@ -70,8 +70,8 @@ func (r *Request) fields() map[string]any {
 	}
 }
 
-func (p *Pod) value(r *reads) (*ast.Term, error) {
-	object, err := p.object.value(r)
+func (p *Pod) value(read *reader, r *reads) (*ast.Term, error) {
+	object, err := p.object.value(read, r)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +80,11 @@ func (p *Pod) value(r *reads) (*ast.Term, error) {
 		if of == nil || part == nil {
 			continue
 		}
-		inner, err := part.value(of)
+		inner, err := part.value(read, of)
 		if err != nil {
 			return nil, err
 		}
-		if err := inner.insertLists(name, p.lists, of); err != nil {
+		if err := inner.insertLists(read, name, p.lists, of); err != nil {
 			return nil, err
 		}
 		if name == "metadata" {
@@ -105,23 +105,23 @@ func (o partial) insertMap(name string, m map[string]string, r *reads, without [
 	}
 }
 
-func (f fields) value(r *reads) (partial, error) {
-	object := partial{ast.NewObject()}
+func (f fields) value(read *reader, r *reads) (partial, error) {
+	members := make([][2]*ast.Term, 0, len(f))
 	for _, member := range f {
 		if r.of(member.name) == nil || member.raw == nil {
 			continue
 		}
-		term, err := parseTerm(member.raw)
+		term, err := read.term(member.raw)
 		if err != nil {
-			return object, fmt.Errorf("%s: %w", member.name, err)
+			return partial{}, fmt.Errorf("%s: %w", member.name, err)
 		}
-		object.Insert(ast.InternedTerm(member.name), term)
+		members = append(members, ast.Item(ast.InternedTerm(member.name), term))
 	}
-	return object, nil
+	return partial{ast.NewObject(members...)}, nil // none is given twice, or there were no pod
 }
 
 // insertLists inserts those of one part.
-func (o partial) insertLists(part string, lists [len(splitLists)][]fields, r *reads) error {
+func (o partial) insertLists(read *reader, part string, lists [len(splitLists)][]fields, r *reads) error {
 	for i, list := range splitLists {
 		each := r.of(list.field).items()
 		if list.part != part || each == nil || lists[i] == nil {
@@ -129,7 +129,7 @@ func (o partial) insertLists(part string, lists [len(splitLists)][]fields, r *re
 		}
 		items := make([]*ast.Term, 0, len(lists[i]))
 		for _, item := range lists[i] {
-			object, err := item.value(each)
+			object, err := item.value(read, each)
 			if err != nil {
 				return fmt.Errorf("%s: %w", list.field, err)
 			}
@@ -164,9 +164,23 @@ func stringMap(m map[string]string, r *reads) *ast.Term {
 	return ast.NewTerm(object)
 }
 
-// parseTerm reads one JSON value.
-func parseTerm(raw jsontext.Value) (*ast.Term, error) {
-	return readTerm(jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true)))
+// reader reads JSON values, one after the other.
+type reader struct {
+	buffer  bytes.Buffer
+	decoder *jsontext.Decoder
+}
+
+func newReader() *reader {
+	r := &reader{}
+	r.decoder = jsontext.NewDecoder(&r.buffer)
+	return r
+}
+
+// term reads one value.
+func (r *reader) term(raw jsontext.Value) (*ast.Term, error) {
+	r.buffer = *bytes.NewBuffer(raw)
+	r.decoder.Reset(&r.buffer, jsontext.AllowDuplicateNames(true))
+	return readTerm(r.decoder)
 }
 
 func readTerm(decoder *jsontext.Decoder) (*ast.Term, error) {
@@ -176,7 +190,7 @@ func readTerm(decoder *jsontext.Decoder) (*ast.Term, error) {
 	}
 	switch token.Kind() {
 	case jsontext.KindBeginObject:
-		object := ast.NewObject()
+		var members [][2]*ast.Term
 		for decoder.PeekKind() != jsontext.KindEndObject {
 			name, err := decoder.ReadToken()
 			if err != nil {
@@ -187,10 +201,10 @@ func readTerm(decoder *jsontext.Decoder) (*ast.Term, error) {
 			if err != nil {
 				return nil, err
 			}
-			object.Insert(key, value)
+			members = append(members, ast.Item(key, value))
 		}
 		_, err := decoder.ReadToken()
-		return ast.NewTerm(object), err
+		return ast.NewTerm(objectOf(members)), err
 	case jsontext.KindBeginArray:
 		var items []*ast.Term
 		for decoder.PeekKind() != jsontext.KindEndArray {
@@ -211,4 +225,26 @@ func readTerm(decoder *jsontext.Decoder) (*ast.Term, error) {
 	default:
 		return ast.NullTerm(), nil
 	}
+}
+
+// objectOf is an object of members. Of a name that is given twice the last one counts.
+func objectOf(members [][2]*ast.Term) ast.Object {
+	const few = 16 // to compare each with each
+	if len(members) <= few && !twice(members) {
+		return ast.NewObject(members...)
+	}
+	object := ast.NewObjectWithCapacity(len(members))
+	for _, member := range members {
+		object.Insert(member[0], member[1])
+	}
+	return object
+}
+
+func twice(members [][2]*ast.Term) bool {
+	for i, member := range members {
+		if slices.ContainsFunc(members[:i], func(other [2]*ast.Term) bool { return other[0].Equal(member[0]) }) {
+			return true
+		}
+	}
+	return false
 }

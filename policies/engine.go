@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/policies/plan"
 )
 
 // ErrNotLoaded is returned while no policy has been loaded.
@@ -31,11 +32,13 @@ type Engine struct {
 
 // policy is what a snapshot is made of, beside the catalog.
 type policy struct {
-	compiler *ast.Compiler
-	reads    *reads    // of input
-	constant []ast.Ref // rules that read none of it
-	config   Config
-	revision string
+	compiler  *ast.Compiler
+	program   *plan.Program // nil where unplanned says why
+	unplanned error
+	reads     *reads    // of input
+	constant  []ast.Ref // rules that read none of it
+	config    Config
+	revision  string
 }
 
 // Option changes an engine.
@@ -64,6 +67,7 @@ func NewEngine(options ...Option) *Engine {
 // Load puts modules and a configuration in force if, in this order, they are not too
 // large, parse, compile strictly against the schemas, read no data that does not exist,
 // pass their own tests, answer every self-test pod in time, and pass the engine's check.
+// Whether they can be planned is for [Snapshot.Unplanned].
 // Otherwise what was in force stays, and the error says what is wrong, with file and
 // line where there is one. What is still running when its time is up is left behind.
 func (e *Engine) Load(ctx context.Context, modules Modules, config Config) error {
@@ -91,7 +95,9 @@ func (e *Engine) SetCatalog(ctx context.Context, c *catalog.Catalog) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.current.Load(); s != nil && c.Revision() == e.catalog.Revision() {
-		e.current.Store(&Snapshot{policy: s.policy, catalog: c, query: s.query, facts: s.facts, memory: s.memory})
+		same := *s
+		same.catalog = c
+		e.current.Store(&same)
 		e.catalog, e.given = c, true
 		return nil
 	}

@@ -10,11 +10,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/dependencies"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/runtimeclass-router/runtimeclass-router/policies/plan"
 )
 
 // facts are the values of rules that do not read the input. They are the same for every
-// pod, so a snapshot works them out once.
-type facts struct{ topdown.VirtualCache }
+// pod, so a snapshot works them out once, for the rules and for the program.
+type facts struct {
+	topdown.VirtualCache
+	planned plan.Facts
+}
 
 // constant lists the rules that do not read the input, by their refs. Functions are not
 // among them, nor rules such as `a.b` beside `a.c`, which have no value together.
@@ -54,7 +59,15 @@ const factTime = 250 * time.Millisecond
 // takes too long with all after it: a decision that reads it errs or is late again, and the
 // self-test says so.
 func newFacts(ctx context.Context, p *policy, store storage.Store, watch *watchdog) (facts, error) {
-	known := facts{topdown.NewVirtualCache()}
+	known := facts{VirtualCache: topdown.NewVirtualCache()}
+	put := known.Put
+	if p.program != nil {
+		known.planned = p.program.Facts()
+		put = func(ref ast.Ref, value *ast.Term) {
+			known.Put(ref, value)
+			p.program.Know(known.planned, ref, value)
+		}
+	}
 	transaction, err := store.NewTransaction(ctx)
 	if err != nil {
 		return known, err
@@ -82,9 +95,9 @@ func newFacts(ctx context.Context, p *policy, store storage.Store, watch *watchd
 			return known, nil
 		case err != nil:
 		case len(results) == 0:
-			known.Put(ref, nil) // undefined
+			put(ref, nil) // undefined
 		default:
-			known.Put(ref, results[0][result])
+			put(ref, results[0][result])
 		}
 	}
 	return known, nil

@@ -115,7 +115,7 @@ otherwise := 2 if input.pod.spec.hostNetwork
 // TestFactsGiveWay: a `with` that replaces what they were made of is obeyed.
 func TestFactsGiveWay(t *testing.T) {
 	t.Parallel()
-	f := facts{topdown.NewVirtualCache()}
+	f := facts{VirtualCache: topdown.NewVirtualCache()}
 	ref := ast.MustParseRef("data.a.b")
 	f.Put(ref, ast.IntNumberTerm(1))
 	f.Put(ast.MustParseRef("data.a.c"), nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 
 	"github.com/runtimeclass-router/runtimeclass-router/catalog"
+	"github.com/runtimeclass-router/runtimeclass-router/policies/plan"
 )
 
 // try does all of [Engine.Load] but putting the policy in force.
@@ -67,6 +68,7 @@ func (e *Engine) newPolicy(ctx context.Context, modules Modules, config Config) 
 		return nil, err
 	}
 	p := &policy{compiler: compiler, reads: read, constant: constant, config: config, revision: revision}
+	p.program, p.unplanned = plan.New(ctx, compiler, ast.MustParseBody(asked+" = "+entrypoint))
 	return p, errors.Join(tests, e.selfTest(ctx, p))
 }
 

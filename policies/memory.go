@@ -2,7 +2,6 @@ package policies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -56,32 +55,43 @@ func (m *memory) decide(ctx context.Context, k key, evaluate func(context.Contex
 		decision.Remembered = true
 		return decision, nil
 	}
-	result := m.asked.DoChan(string(k[:]), func() (any, error) {
-		if n := m.counts.watchdog.abandoned.Load(); n >= maxAbandoned {
-			return Decision{}, &Fault{Kind: TimedOut, Err: fmt.Errorf("%d earlier evaluations have not ended yet", n)}
-		}
-		m.counts.misses.Add(1)
-		detached, cancel := context.WithoutCancel(ctx), context.CancelFunc(func() {})
-		if deadline, ok := ctx.Deadline(); ok {
-			detached, cancel = context.WithDeadlineCause(detached, deadline, context.DeadlineExceeded)
-		}
-		defer cancel()
-		decision, err := watched(detached, &m.counts.watchdog, func(ctx context.Context) (Decision, error) { return recovered(ctx, evaluate) })
-		switch {
-		case err == nil:
-			m.decisions.Add(k, decision)
-		case errors.Is(err, ErrAbandoned):
-			err = &Fault{Kind: TimedOut, Err: err}
-		}
-		return decision, err
+	type answer struct {
+		decision Decision
+		err      error
+	}
+	answered := make(chan answer, 1)
+	m.counts.watchdog.workers.do(func() {
+		value, err, _ := m.asked.Do(string(k[:]), func() (any, error) { return m.evaluate(ctx, k, evaluate) })
+		decision, _ := value.(Decision)
+		answered <- answer{decision, err}
 	})
 	select {
-	case r := <-result:
-		decision, _ := r.Val.(Decision)
-		return decision, r.Err
+	case a := <-answered:
+		return a.decision, a.err
 	case <-ctx.Done():
 		return Decision{}, &Fault{Kind: TimedOut, Err: context.Cause(ctx)}
 	}
+}
+
+// evaluate evaluates for all that ask until its deadline. Who asks when it is overdue is
+// answered by another evaluation.
+func (m *memory) evaluate(ctx context.Context, k key, evaluate func(context.Context) (Decision, error)) (Decision, error) {
+	if n := m.counts.watchdog.abandoned.Load(); n >= maxAbandoned {
+		return Decision{}, &Fault{Kind: TimedOut, Err: fmt.Errorf("%d earlier evaluations have not ended yet", n)}
+	}
+	m.counts.misses.Add(1)
+	detached := context.WithoutCancel(ctx)
+	if deadline, ok := ctx.Deadline(); ok {
+		bounded, cancel := context.WithDeadlineCause(detached, deadline, context.DeadlineExceeded)
+		defer cancel()
+		defer m.counts.watchdog.overdue(deadline, func() { m.asked.Forget(string(k[:])) })()
+		detached = bounded
+	}
+	decision, err := recovered(detached, evaluate)
+	if err == nil {
+		m.decisions.Add(k, decision)
+	}
+	return decision, err
 }
 
 // recovered turns a panic into a fault: it would end the process from a goroutine that no

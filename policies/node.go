@@ -20,6 +20,15 @@ type Node struct {
 	Selects bool `json:"selects"`
 }
 
+// fields are the members of input.node.
+func (n *Node) fields() map[string]any {
+	fields := map[string]any{"runtimeClasses": n.RuntimeClasses, "reports": n.Reports, "selects": n.Selects}
+	if len(n.Fits) > 0 {
+		fields["fits"] = n.Fits
+	}
+	return fields
+}
+
 // nodeOf answers what a decision may ask about nodes for this one pod.
 func nodeOf(c *catalog.Catalog, pod *Pod) (Node, error) {
 	var bound, class string

@@ -17,16 +17,18 @@ import (
 type Snapshot struct {
 	policy  *policy
 	catalog *catalog.Catalog
-	query   rego.PreparedEvalQuery
+	query   rego.PreparedEvalQuery // by rules
+	data    *ast.Term              // of the program
 	facts   facts
 	memory  *memory
 }
 
 func newSnapshot(ctx context.Context, p *policy, c *catalog.Catalog, counts *counts) (*Snapshot, error) {
-	store, err := newStore(c, p.config)
+	data, err := documents(c, p.config)
 	if err != nil {
 		return nil, err
 	}
+	store := inmem.NewFromASTObject(data)
 	query, err := rego.New(
 		rego.Compiler(p.compiler),
 		rego.Store(store),
@@ -46,11 +48,11 @@ func newSnapshot(ctx context.Context, p *policy, c *catalog.Catalog, counts *cou
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{policy: p, catalog: c, query: query, facts: facts, memory: memory}, nil
+	return &Snapshot{policy: p, catalog: c, query: query, data: ast.NewTerm(data), facts: facts, memory: memory}, nil
 }
 
-// newStore holds the two documents that a policy may read.
-func newStore(c *catalog.Catalog, config Config) (storage.Store, error) {
+// documents are the two that a policy may read, by name.
+func documents(c *catalog.Catalog, config Config) (ast.Object, error) {
 	documents := ast.NewObject()
 	for name, document := range map[string]any{"catalog": c, "config": config} {
 		value, err := ast.InterfaceToValue(document)
@@ -58,6 +60,14 @@ func newStore(c *catalog.Catalog, config Config) (storage.Store, error) {
 			return nil, fmt.Errorf("data.%s: %w", name, err)
 		}
 		documents.Insert(ast.InternedTerm(name), ast.NewTerm(value))
+	}
+	return documents, nil
+}
+
+func newStore(c *catalog.Catalog, config Config) (storage.Store, error) {
+	documents, err := documents(c, config)
+	if err != nil {
+		return nil, err
 	}
 	return inmem.NewFromASTObject(documents), nil
 }
@@ -80,25 +90,4 @@ func (s *Snapshot) Decide(ctx context.Context, in Input) (Decision, error) {
 		return Decision{}, err
 	}
 	return s.memory.decide(ctx, key, func(ctx context.Context) (Decision, error) { return s.Evaluate(ctx, in) })
-}
-
-// Evaluate asks the policy, whatever was decided before: to measure it.
-func (s *Snapshot) Evaluate(ctx context.Context, in Input) (Decision, error) {
-	value, err := in.value(s.catalog, s.policy.reads)
-	if err != nil {
-		return Decision{}, err
-	}
-	results, err := s.query.Eval(ctx, rego.EvalParsedInput(value), rego.EvalVirtualCache(s.facts.cache()))
-	if ctx.Err() != nil {
-		// Asked of the context, not of the result: some builtins run on past their
-		// deadline and report no error.
-		return Decision{}, &Fault{Kind: TimedOut, Err: context.Cause(ctx)}
-	}
-	if err != nil {
-		return Decision{}, &Fault{Kind: Failed, Err: err}
-	}
-	if len(results) == 0 {
-		return Decision{}, &Fault{Kind: Undefined, Err: fmt.Errorf("%s is undefined for this pod", entrypoint)}
-	}
-	return decodeDecision(results[0].Expressions[0].Value)
 }

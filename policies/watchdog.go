@@ -23,6 +23,20 @@ type watchdog struct {
 	workers   workers
 }
 
+// overdue counts work that begins now from a moment after its deadline until it ends, which
+// the function that it returns says. left is called when it is left behind.
+func (w *watchdog) overdue(deadline time.Time, left func()) (ended func()) {
+	timer := time.AfterFunc(time.Until(deadline)+grace, func() {
+		w.abandoned.Add(1)
+		left()
+	})
+	return func() {
+		if !timer.Stop() {
+			w.abandoned.Add(-1)
+		}
+	}
+}
+
 // watched returns what work returns, or [ErrAbandoned] if work still runs a moment after
 // the end of ctx. A panic of work is the caller's, unless work was abandoned.
 func watched[T any](ctx context.Context, w *watchdog, work func(context.Context) (T, error)) (T, error) {

@@ -38,8 +38,8 @@ func canonical(raw json.RawMessage) bool {
 	return err == nil && len(strict) == 0
 }
 
-// FuzzRoute: whatever a pod looks like, there is no panic, every error is of a known
-// kind, and every patch applies.
+// FuzzRoute: whatever a pod looks like, there is no panic, the policy's plan and its rules
+// agree, every error is of a known kind, and every patch applies.
 func FuzzRoute(f *testing.F) {
 	for _, seed := range podSeeds() {
 		f.Add([]byte(seed))
@@ -54,7 +54,9 @@ func FuzzRoute(f *testing.F) {
 			return
 		}
 		for _, namespace := range []string{"untrusted", "trusted"} {
-			route, err := router.Route(t.Context(), policies.Input{Namespace: *namespaces[namespace], Pod: pod})
+			in := policies.Input{Namespace: *namespaces[namespace], Pod: pod}
+			checkEvaluators(t, router.Engine, in)
+			route, err := router.Route(t.Context(), in)
 			var fault *policies.Fault
 			if err != nil {
 				if len(route.Patch) > 0 {

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -241,7 +242,9 @@ func TestRoutesHoldTheirPromises(t *testing.T) {
 		}
 		for i := range propertyPods {
 			namespace, pod := d.namespace(), d.pod(c)
-			route, err := router.Route(t.Context(), policies.Input{Namespace: *namespace, Pod: asPod(t, pod)})
+			in := policies.Input{Namespace: *namespace, Pod: asPod(t, pod)}
+			checkEvaluators(t, engine, in)
+			route, err := router.Route(t.Context(), in)
 			if err != nil {
 				t.Errorf("the shipped policy is at fault: %v", err)
 			} else {
@@ -262,6 +265,18 @@ func TestRoutesHoldTheirPromises(t *testing.T) {
 		if actions[want] < 10 {
 			t.Errorf("the generator hardly ever gets to %q: %v", want, actions)
 		}
+	}
+}
+
+// checkEvaluators holds the plan of the policy to its rules.
+func checkEvaluators(t *testing.T, engine *policies.Engine, in policies.Input) {
+	t.Helper()
+	snapshot, err := engine.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(snapshot.Unplanned(), snapshot.Agree(t.Context(), in)); err != nil {
+		t.Error(err)
 	}
 }
 

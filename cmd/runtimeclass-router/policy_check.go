@@ -35,12 +35,15 @@ not checked), or the manifest of a ConfigMap (.yaml) whose keys are .rego files.
 Each fault is a line "file:line:column: message (hint)". Later steps are not taken while
 an earlier one finds faults, so mending one may show others.
 
+A policy that is fine and slow, because OPA cannot plan one of its rules, is told of on
+standard error.
+
 Exit status: 0 if the policy is fine, 1 if it has faults.`,
 		Example: `  runtimeclass-router policy check policy/
   runtimeclass-router policy check policy/ --cluster cluster.yaml -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0])
 		},
 	}
 	o.addFlags(cmd)
@@ -48,7 +51,7 @@ Exit status: 0 if the policy is fine, 1 if it has faults.`,
 	return cmd
 }
 
-func (o *policyCheckOptions) run(ctx context.Context, out io.Writer, path string) error {
+func (o *policyCheckOptions) run(ctx context.Context, out, notes io.Writer, path string) error {
 	if o.output != "text" && o.output != "json" {
 		return fmt.Errorf("--output %q: use text or json", o.output)
 	}
@@ -67,7 +70,7 @@ func (o *policyCheckOptions) run(ctx context.Context, out io.Writer, path string
 		if modules, err = source.Over(o.mode); err != nil {
 			return err
 		}
-		err = o.check(ctx, modules, config, cluster)
+		err = o.check(ctx, notes, modules, config, cluster)
 	}
 	problems = append(problems, source.Problems(err)...)
 	if o.output == "json" {
@@ -87,7 +90,7 @@ func (o *policyCheckOptions) run(ctx context.Context, out io.Writer, path string
 }
 
 // check loads the policy, and routes the self-test pods with it.
-func (o *policyOptions) check(ctx context.Context, modules policies.Modules, config policies.Config, cluster *catalog.Catalog) error {
+func (o *policyOptions) check(ctx context.Context, notes io.Writer, modules policies.Modules, config policies.Config, cluster *catalog.Catalog) error {
 	engine, err := o.engine(ctx, modules, config, cluster)
 	if err != nil {
 		return err
@@ -95,6 +98,11 @@ func (o *policyOptions) check(ctx context.Context, modules policies.Modules, con
 	snapshot, err := engine.Snapshot()
 	if err != nil {
 		return err
+	}
+	if err := snapshot.Unplanned(); err != nil {
+		if _, err := fmt.Fprintf(notes, "note: a new decision takes longer under this policy, because its rules cannot be planned: %v\n", err); err != nil {
+			return err
+		}
 	}
 	return webhook.CheckPolicy(ctx, snapshot)
 }

@@ -303,3 +303,21 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("(-want +got); make golden writes it anew:\n%s", diff)
 	}
 }
+
+// TestPolicyCheckNotesTheSlow: a policy that cannot be planned is fine, and told of.
+func TestPolicyCheckNotesTheSlow(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "custom.rego")
+	writeFile(t, file, `package router.custom
+
+p[x] := 1 if x := "a"
+
+p.b := y if y := p.a + 1
+
+denials contains "no" if p.b == 3
+`)
+	stdout, stderr, err := run(t, "", "policy", "check", file)
+	if err != nil || stdout != file+": ok\n" || !strings.Contains(stderr, "data.router.custom.p is not supported") {
+		t.Errorf("%v\n%s%s", err, stdout, stderr)
+	}
+}

@@ -160,6 +160,9 @@ func (l *loader) load(ctx context.Context, policy *sources.Policy) error {
 	l.status.Revision, l.status.LoadedAt, l.status.Mode, l.status.Files = snapshot.Revision(), new(time.Now()), l.config.Policies.Mode, len(policy.Modules)
 	l.mu.Unlock()
 	l.log.Info("policy loaded", "policyRevision", snapshot.Revision(), "files", len(policy.Modules))
+	if err := snapshot.Unplanned(); err != nil {
+		l.log.Info("the policy's rules are evaluated as they are, which takes a new decision longer: they cannot be planned", "reason", err.Error())
+	}
 	select {
 	case <-l.loaded:
 		l.metrics.Reloaded(nil)

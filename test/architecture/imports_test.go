@@ -33,6 +33,7 @@ var arrows = []struct {
 	{"./nodeconfig", []string{opa, clientGo, controllerRuntime, "./policies", "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop", "./registration"}},
 	{"./policies", []string{clientGo, controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd"}},
 	{"./policies/sources", []string{controllerRuntime, "./catalog/informers", "./webhook", "./certs", "./cmd", "./backstop"}},
+	{"./policies/plan", []string{clientGo, controllerRuntime, "./policies", "./catalog", "./webhook", "./certs", "./cmd"}},
 	{"./policies/schemas", []string{opa, clientGo, controllerRuntime, "./catalog", "./webhook", "./certs", "./cmd"}},
 	{"./webhook", []string{"./certs", "./catalog/informers", "./survey", "./audit", "./cmd", "./decisionlog", "./remote"}},
 	{"./decisionlog", []string{"./certs", "./catalog/informers", "./cmd", "./registration", "./backstop", "./policies/sources"}},

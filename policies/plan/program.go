@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/ir"
@@ -18,6 +19,7 @@ type Program struct {
 	locals    int    // of the query
 	functions []*function
 	paths     map[string]int // functions by the path of their rules, as g0.router.decision
+	idle      sync.Pool      // of runs that have ended
 }
 
 // function is a planned rule or Rego function.
@@ -65,22 +67,45 @@ var ErrConflict = errors.New("a rule has two values")
 // Run answers the query: a set of objects, each with the values of the query's variables.
 // It ends early with the context, but in a builtin that does not notice.
 func (p *Program) Run(ctx context.Context, o Options) (ast.Set, error) {
+	r := p.begin(o)
 	cancel := topdown.NewCancel()
 	defer context.AfterFunc(ctx, cancel.Cancel)()
-	r := &run{program: p, strict: o.Strict, builtin: o.Builtins, cancel: cancel, results: ast.NewSet()}
-	r.memo, r.calls = make([]known, len(p.functions)), map[call]*called{}
+	r.cancel, r.builtin.Context, r.builtin.Cancel = cancel, ctx, cancel
+	frame := r.frame(p.locals)
+	frame[ir.Input], frame[ir.Data] = o.Input, o.Data
+	ended := r.steps(p.main, frame)
+	results, err := r.results, r.err
+	p.end(r)
+	if ended == failed {
+		return nil, err
+	}
+	return results, nil
+}
+
+// begin takes what a run needs from one before it, if there is any.
+func (p *Program) begin(o Options) *run {
+	r, ok := p.idle.Get().(*run)
+	if !ok {
+		r = &run{program: p, memo: make([]known, len(p.functions)), calls: map[call]*called{}}
+		r.captured = r.capture
+	}
 	copy(r.memo, o.Facts)
-	r.builtin.Context, r.builtin.Cancel = ctx, cancel
+	r.strict, r.builtin, r.results = o.Strict, o.Builtins, ast.NewSet()
 	if r.builtin.Cache == nil {
 		r.builtin.Cache = builtins.Cache{}
 	}
-	r.captured = r.capture
-	frame := r.frame(p.locals)
-	frame[ir.Input], frame[ir.Data] = o.Input, o.Data
-	if r.steps(p.main, frame) == failed {
-		return nil, r.err
-	}
-	return r.results, nil
+	return r
+}
+
+// end leaves a run to the next one, without any of its values.
+func (p *Program) end(r *run) {
+	clear(r.memo)
+	clear(r.calls)
+	clear(r.stack[:cap(r.stack)])
+	clear(r.operands[:cap(r.operands)])
+	clear(r.outputs[:cap(r.outputs)])
+	*r = run{program: p, memo: r.memo, calls: r.calls, stack: r.stack[:0], operands: r.operands[:0], outputs: r.outputs[:0], captured: r.captured}
+	p.idle.Put(r)
 }
 
 // run is one evaluation.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -18,7 +17,7 @@ type Program struct {
 	main      []step // the query
 	locals    int    // of the query
 	functions []*function
-	paths     map[string]int // functions by the path of their rules, as g0.router.decision
+	paths     map[string]int // functions by [pathOf] their rules, as g0, router, decision
 	idle      sync.Pool      // of runs that have ended
 }
 
@@ -47,7 +46,7 @@ func (p *Program) Know(facts Facts, rule ast.Ref, value *ast.Term) {
 		}
 		path = append(path, string(name))
 	}
-	if i, ok := p.paths[strings.Join(path, ".")]; ok && len(p.functions[i].params) == 2 {
+	if i, ok := p.paths[pathOf(path...)]; ok && len(p.functions[i].params) == 2 {
 		facts[i] = known{term: value, done: true}
 	}
 }
@@ -230,7 +229,7 @@ func assemble(policy *ir.Policy) (*Program, error) {
 	a := &assembler{policy: policy, program: &Program{paths: map[string]int{}}, names: map[string]int{}}
 	for i, f := range policy.Funcs.Funcs {
 		a.names[f.Name] = i
-		a.program.paths[strings.Join(f.Path, ".")] = i
+		a.program.paths[pathOf(f.Path...)] = i
 	}
 	for _, f := range policy.Funcs.Funcs {
 		body, locals, err := a.function(f.Blocks, append([]ir.Local{f.Return}, f.Params...))

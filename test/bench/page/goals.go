@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/runtimeclass-router/runtimeclass-router/test/bench/results"
@@ -20,7 +21,7 @@ type goal struct {
 // judge compares with what is wanted. What was not measured is not listed.
 func judge(r *results.Results) []goal {
 	var goals []goal
-	for _, find := range []func(*results.Results) []goal{straightGoals, throughGoals, burstGoals, replicaGoals, growthGoals, largeGoals} {
+	for _, find := range []func(*results.Results) []goal{straightGoals, throughGoals, burstGoals, replicaGoals, growthGoals, largeGoals, profileGoals} {
 		goals = append(goals, find(r)...)
 	}
 	return goals
@@ -182,4 +183,35 @@ func largeGoals(r *results.Results) []goal {
 		},
 		{What: "start there: from the process to ready", Want: "reported", Got: milliseconds(l.Start) + " ms", Verdict: "reported"},
 	}
+}
+
+// wire are the packages that a decision which is remembered cannot do without.
+var wire = regexp.MustCompile(`(^|/)(json|jsontext|jsonwire|tls|crypto|syscall)(/|$)`)
+
+// profileGoals says what takes processor time beside what is read and written.
+func profileGoals(r *results.Results) []goal {
+	var goals []goal
+	for _, p := range r.Profiles {
+		if p.Name != "remembered" {
+			continue
+		}
+		others, known := []string{}, 0.0
+		for _, f := range p.Packages {
+			switch {
+			case wire.MatchString(f.Name):
+				known += f.Flat
+			case f.Flat > 5:
+				others = append(others, fmt.Sprintf("%s %.0f %%", f.Name, f.Flat))
+			}
+		}
+		g := goal{
+			What: "processor time of " + p.Title + ", by package", Want: "none but JSON, TLS and system calls takes more than 5 % itself",
+			Got: fmt.Sprintf("JSON and TLS %.0f %%", known), Verdict: verdict(len(others) == 0),
+		}
+		if len(others) > 0 {
+			g.Got += "; more than 5 %: " + strings.Join(others, ", ")
+		}
+		goals = append(goals, g)
+	}
+	return goals
 }

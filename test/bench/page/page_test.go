@@ -28,7 +28,9 @@ func TestVerdicts(t *testing.T) {
 		Replicas: []*results.Workload{{Kind: "Job", Pods: 3, Evaluated: 1, Remembered: 2, Counted: true}, {Kind: "Deployment", Pods: 3, Evaluated: 3, Counted: true}},
 		Growth:   []*results.Curve{{Name: "nodes", Points: []results.Point{{P50: 10, Reference: 10}, {P50: 12, Reference: 10}}}},
 		Large:    &results.Large{Idle: 90e6, Memory: 151e6},
-		Profiles: []*results.Profile{{Name: "new", Title: "a new decision", Packages: []results.Function{{Name: "policies", Flat: 70}, {Name: "runtime", Flat: 20}}}},
+		Profiles: []*results.Profile{
+			{Name: "new", Title: "a new decision", Packages: []results.Function{{Name: "policies", Flat: 70}, {Name: "runtime", Flat: 20}}},
+			{Name: "remembered", Title: "a copy", Packages: []results.Function{{Name: "encoding/json", Flat: 60}, {Name: "example.com/json/jsontext", Flat: 20}, {Name: "webhook", Flat: 6}, {Name: "sync", Flat: 4}}}},
 	}
 	got := map[string]string{}
 	for _, g := range judge(r) {
@@ -45,6 +47,7 @@ func TestVerdicts(t *testing.T) {
 		"growth: 0 to 0 ":                                   "not met ",
 		"memory: 0 nodes, 0 namespaces, 0 classes, 0 pods":  "not met ",
 		"start there: from the process to ready":            "reported ",
+		"processor time of a copy, by package":              "not met ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -192,16 +192,15 @@ func readTerm(decoder *jsontext.Decoder) (*ast.Term, error) {
 	case jsontext.KindBeginObject:
 		var members [][2]*ast.Term
 		for decoder.PeekKind() != jsontext.KindEndObject {
-			name, err := decoder.ReadToken()
+			name, err := readName(decoder)
 			if err != nil {
 				return nil, err
 			}
-			key := ast.InternedTerm(name.String())
 			value, err := readTerm(decoder)
 			if err != nil {
 				return nil, err
 			}
-			members = append(members, ast.Item(key, value))
+			members = append(members, ast.Item(ast.InternedTerm(name), value))
 		}
 		_, err := decoder.ReadToken()
 		return ast.NewTerm(objectOf(members)), err

@@ -94,7 +94,7 @@ func (p *Pod) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 		case *part != nil:
 			return fmt.Errorf("field %s is given twice", name)
 		}
-		*part = fields{}
+		*part = make(fields, 0, usualFields)
 		if err := r.members(func(field string) error {
 			switch i := list(name, field); {
 			case name == "metadata" && field == "managedFields":

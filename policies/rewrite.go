@@ -44,11 +44,10 @@ func (w *rewriter) members(member func(name string) error) error {
 	}
 	return w.parts(jsontext.KindEndObject, func() error {
 		start := len(w.out)
-		token, err := w.ReadToken()
+		name, err := readName(w.Decoder)
 		if err != nil {
 			return err
 		}
-		name := token.String()
 		if w.out, err = jsontext.AppendQuote(w.out, name); err != nil {
 			return err
 		}

@@ -9,6 +9,9 @@ import (
 // splitSize is what the fields of most pods fit into, in bytes.
 const splitSize = 8 << 10
 
+// usualFields are as many as most objects have.
+const usualFields = 16
+
 // splitter copies fields while it reads. What a decoder returns is good until it reads on.
 type splitter struct {
 	*jsontext.Decoder
@@ -24,11 +27,11 @@ func (s *splitter) members(member func(name string) error) error {
 		return err
 	}
 	for s.PeekKind() != jsontext.KindEndObject {
-		name, err := s.ReadToken()
+		name, err := readName(s.Decoder)
 		if err != nil {
 			return err
 		}
-		if err := member(name.String()); err != nil {
+		if err := member(name); err != nil {
 			return err
 		}
 	}
@@ -49,7 +52,7 @@ func (s *splitter) list(into *[]fields, name string) error {
 		return err
 	}
 	for i := 0; s.PeekKind() != jsontext.KindEndArray; i++ {
-		var item fields
+		item := make(fields, 0, usualFields)
 		if err := s.members(func(inner string) error { return s.read(&item, inner) }); err != nil {
 			return fmt.Errorf("%s[%d]: %w", name, i, err)
 		}

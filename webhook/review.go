@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -91,6 +92,17 @@ func (e *Endpoint) handle(ctx context.Context, request admission.Request) (respo
 	return response
 }
 
+// bodies are those of reviews that have been decoded: what is kept of one is copied.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// done leaves a body to the next review, unless it is much larger than most.
+func done(body *bytes.Buffer) {
+	if body.Cap() <= 128<<10 {
+		body.Reset()
+		bodies.Put(body)
+	}
+}
+
 // readReview returns a review whose TypeMeta is set even where there is an error, and the
 // pod that is to be created, if it is one.
 func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionReview, *policies.Pod, error) {
@@ -99,7 +111,9 @@ func readReview(w http.ResponseWriter, r *http.Request) (admissionv1.AdmissionRe
 	if r.Method != http.MethodPost {
 		return empty, nil, fmt.Errorf("%w review: method %s, want POST", ErrUndecodable, r.Method)
 	}
-	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
+	body := bodies.Get().(*bytes.Buffer)
+	defer done(body)
+	body.Grow(int(max(min(r.ContentLength, maxReview), 0)) + bytes.MinRead)
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxReview)); err != nil {
 		return empty, nil, fmt.Errorf("%w review: %w", ErrUndecodable, err)
 	}

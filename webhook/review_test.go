@@ -8,10 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -287,5 +289,33 @@ func TestTooManyAtOnce(t *testing.T) {
 	go func() { <-begun }()
 	if got := answer(t, post(t, endpoint, body)); !got.Allowed {
 		t.Errorf("the next got %+v", got)
+	}
+}
+
+// TestNothingOfABodyIsKept: its buffer is the next review's.
+func TestNothingOfABodyIsKept(t *testing.T) {
+	t.Parallel()
+	for _, body := range [][]byte{
+		largeReview("untrusted", 1, "api"),
+		bytes.Replace(largeReview("untrusted", 1, "api"), []byte(`"operation":"CREATE"`), []byte(`"operation":"UPDATE"`), 1),
+		bytes.Replace(largeReview("untrusted", 1, "api"), []byte(`"oldObject":null`), []byte(`"oldObject":{"a":["b"]}`), 1),
+	} {
+		wantReview, wantPod, err := decodeReview(bytes.Clone(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		review, pod, err := decodeReview(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range body {
+			body[i] = '!'
+		}
+		if diff := cmp.Diff(wantReview, review); diff != "" {
+			t.Error(diff)
+		}
+		if !reflect.DeepEqual(wantPod, pod) {
+			t.Errorf("the pod changed with the body it was read from: %+v", pod)
+		}
 	}
 }

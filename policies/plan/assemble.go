@@ -17,12 +17,12 @@ type assembler struct {
 
 	// Of the function that is being made:
 	locals int
-	lists  map[ir.Local]bool // locals in which arrays grow
+	grow   map[ir.Local]bool // locals in which arrays and sets grow
 }
 
 // function makes the steps of a function or query, and counts its locals.
 func (a *assembler) function(blocks []*ir.Block, given []ir.Local) ([]step, int, error) {
-	a.locals, a.lists = 0, map[ir.Local]bool{}
+	a.locals, a.grow = 0, map[ir.Local]bool{}
 	for _, local := range given {
 		a.local(local)
 	}
@@ -35,14 +35,17 @@ func (a *assembler) function(blocks []*ir.Block, given []ir.Local) ([]step, int,
 	return steps, a.locals, err
 }
 
-// growing notes the locals in which arrays grow.
+// growing notes the locals in which arrays and sets grow.
 type growing struct{ *assembler }
 
 func (growing) Before(any) {}
 func (growing) After(any)  {}
 func (g growing) Visit(x any) (ir.Visitor, error) {
-	if made, ok := x.(*ir.MakeArrayStmt); ok {
-		g.lists[made.Target] = true
+	switch made := x.(type) {
+	case *ir.MakeArrayStmt:
+		g.grow[made.Target] = true
+	case *ir.SetAddStmt:
+		g.grow[made.Set] = true
 	}
 	return g, nil
 }
@@ -85,7 +88,7 @@ func (a *assembler) block(block *ir.Block) ([]step, error) {
 type operand struct {
 	constant *ast.Term
 	local    int
-	list     bool // the local may hold an array that grows
+	grows    bool // the local may hold what grows
 }
 
 // of is its value in a frame; nil where that is undefined.
@@ -94,12 +97,18 @@ func (o *operand) of(l []*ast.Term) *ast.Term {
 		return o.constant
 	}
 	term := l[o.local]
-	if o.list && term != nil {
-		if grown, ok := term.Value.(*list); ok {
-			return grown.term()
-		}
+	if o.grows && term != nil {
+		return grown(term)
 	}
 	return term
+}
+
+// here is the same, also where it grows.
+func (o *operand) here(l []*ast.Term) *ast.Term {
+	if o.constant != nil {
+		return o.constant
+	}
+	return l[o.local]
 }
 
 func (a *assembler) operand(o ir.Operand) operand {
@@ -115,7 +124,7 @@ func (a *assembler) operand(o ir.Operand) operand {
 }
 
 func (a *assembler) of(l ir.Local) operand {
-	return operand{local: a.local(l), list: a.lists[l]}
+	return operand{local: a.local(l), grows: a.grow[l]}
 }
 
 func (a *assembler) text(i int) *ast.Term {
@@ -241,17 +250,13 @@ func (a *assembler) statement(statement ir.Stmt) (step, error) {
 	case *ir.ArrayAppendStmt:
 		array, value := a.local(s.Array), a.operand(s.Value)
 		return func(_ *run, l []*ast.Term) outcome {
-			l[array].Value.(*list).append(value.of(l))
+			l[array].Value.(*list).append(value.here(l))
 			return on
 		}, nil
 	case *ir.SetAddStmt:
 		set, value := a.local(s.Set), a.operand(s.Value)
 		return func(_ *run, l []*ast.Term) outcome {
-			if l[set] == emptySet {
-				l[set] = ast.SetTerm(value.of(l))
-			} else {
-				l[set].Value.(ast.Set).Add(value.of(l))
-			}
+			add(l, set, value.of(l))
 			return on
 		}, nil
 	case *ir.ObjectInsertStmt:

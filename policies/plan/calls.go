@@ -36,7 +36,7 @@ func (a *assembler) call(s *ir.CallStmt) (step, error) {
 	if builtin == nil || declared == nil {
 		return nil, fmt.Errorf("there is no function %s", s.Func)
 	}
-	return func(r *run, l []*ast.Term) outcome {
+	whole := func(r *run, l []*ast.Term) outcome {
 		r.operands, r.outputs = r.operands[:0], r.outputs[:0]
 		for i := range args {
 			r.operands = append(r.operands, args[i].of(l))
@@ -60,7 +60,28 @@ func (a *assembler) call(s *ir.CallStmt) (step, error) {
 			l[result] = r.outputs[0]
 		}
 		return on
-	}, nil
+	}
+	if s.Func == ast.InternalTemplateString.Name {
+		return template(args[0], result, whole), nil
+	}
+	return whole, nil
+}
+
+// template puts the parts of a template together, as its builtin does where they are more
+// than text and numbers.
+func template(parts operand, result int, builtin step) step {
+	return func(r *run, l []*ast.Term) outcome {
+		if term := parts.here(l); term != nil {
+			if grows, ok := term.Value.(*list); ok {
+				var room [128]byte
+				if text, ok := grows.text(room[:0]); ok {
+					l[result] = ast.StringTerm(string(text))
+					return on
+				}
+			}
+		}
+		return builtin(r, l)
+	}
 }
 
 // callDynamic calls the rule whose path is made of values. Where there is none the base

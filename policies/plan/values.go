@@ -9,9 +9,9 @@ import (
 
 var errCancelled = fmt.Errorf("evaluation: %w", context.Canceled)
 
-// Sets and objects are made when they get their first member, because most never do. These
-// are never changed.
-var emptySet, emptyObject = ast.SetTerm(), ast.ObjectTerm()
+// emptyObject is what an object is before it gets its first member: most never do. It is
+// never changed.
+var emptyObject = ast.ObjectTerm()
 
 // put puts a member into the object of a local.
 func put(l []*ast.Term, local int, key, value *ast.Term) {
@@ -92,25 +92,4 @@ func upsert(document *ast.Term, path []*ast.Term, value *ast.Term) *ast.Term {
 	}
 	changed.Insert(path[0], upsert(below, path[1:], value))
 	return ast.NewTerm(changed)
-}
-
-// list is an array that grows: OPA's own is copied for every element. It stands in the
-// local that it grows in and nowhere else; whoever reads that gets an array.
-type list struct {
-	*ast.Array // nil: to be a value at all
-	terms      []*ast.Term
-	read       *ast.Term
-}
-
-func newList(capacity int) *ast.Term {
-	return ast.NewTerm(&list{terms: make([]*ast.Term, 0, capacity)})
-}
-
-func (l *list) append(term *ast.Term) { l.terms, l.read = append(l.terms, term), nil }
-
-func (l *list) term() *ast.Term {
-	if l.read == nil {
-		l.read = ast.ArrayTerm(l.terms[:len(l.terms):len(l.terms)]...)
-	}
-	return l.read
 }

@@ -20,8 +20,8 @@ func TestAllocations(t *testing.T) {
 		account func(i int) string
 		most    float64
 	}{
-		"remembered": {func(int) string { return "api" }, 500},
-		"new":        {strconv.Itoa, 4700},
+		"remembered": {func(int) string { return "api" }, 360},
+		"new":        {strconv.Itoa, 1800},
 	} {
 		i := 0
 		got := testing.AllocsPerRun(50, func() {

@@ -12,7 +12,8 @@ import (
 )
 
 // TestAllocations: what answering a review costs in objects, which a busy machine does not
-// change. The bounds leave a third of room; raise them knowingly.
+// change. The bounds leave a third of room over what it is under the race detector, which drops
+// what pools keep; raise them knowingly.
 func TestAllocations(t *testing.T) {
 	handler, _ := newHandler(t, func(o *Options) { o.Observers = []Observer{unmoved{}} })
 	endpoint := &Endpoint{Handler: handler, Log: logr.Discard()}
@@ -20,8 +21,8 @@ func TestAllocations(t *testing.T) {
 		account func(i int) string
 		most    float64
 	}{
-		"remembered": {func(int) string { return "api" }, 360},
-		"new":        {strconv.Itoa, 1800},
+		"remembered": {func(int) string { return "api" }, 470},
+		"new":        {strconv.Itoa, 1950},
 	} {
 		i := 0
 		got := testing.AllocsPerRun(50, func() {

@@ -50,9 +50,7 @@ func newMemory(c *counts) (*memory, error) {
 // whatever a builtin does that cannot be interrupted: the evaluation is left behind then.
 // Errors are not remembered.
 func (m *memory) decide(ctx context.Context, k key, evaluate func(context.Context) (Decision, error)) (Decision, error) {
-	if decision, ok := m.decisions.Get(k); ok {
-		m.counts.hits.Add(1)
-		decision.Remembered = true
+	if decision, ok := m.recall(k); ok {
 		return decision, nil
 	}
 	type answer struct {
@@ -73,9 +71,22 @@ func (m *memory) decide(ctx context.Context, k key, evaluate func(context.Contex
 	}
 }
 
+// recall returns what is remembered under k.
+func (m *memory) recall(k key) (Decision, bool) {
+	decision, ok := m.decisions.Get(k)
+	if ok {
+		m.counts.hits.Add(1)
+		decision.Remembered = true
+	}
+	return decision, ok
+}
+
 // evaluate evaluates for all that ask until its deadline. Who asks when it is overdue is
 // answered by another evaluation.
 func (m *memory) evaluate(ctx context.Context, k key, evaluate func(context.Context) (Decision, error)) (Decision, error) {
+	if decision, ok := m.recall(k); ok {
+		return decision, nil // by an evaluation that ended since it was asked for
+	}
 	if n := m.counts.watchdog.abandoned.Load(); n >= maxAbandoned {
 		return Decision{}, &Fault{Kind: TimedOut, Err: fmt.Errorf("%d earlier evaluations have not ended yet", n)}
 	}

@@ -233,6 +233,19 @@ func TestEqualsWaitForOneEvaluation(t *testing.T) {
 	}
 }
 
+// TestAnEvaluationThatHasEndedIsRecalled by who found nothing before it ended.
+func TestAnEvaluationThatHasEndedIsRecalled(t *testing.T) {
+	t.Parallel()
+	m := newTestMemory(t)
+	m.decisions.Add(key{1}, Decision{Trust: "once"})
+	d, err := m.evaluate(t.Context(), key{1}, func(context.Context) (Decision, error) {
+		return Decision{Trust: "again"}, nil
+	})
+	if err != nil || d.Trust != "once" || !d.Remembered || m.counts.hits.Load() != 1 || m.counts.misses.Load() != 0 {
+		t.Errorf("got %+v, %v, %d hits, %d misses", d, err, m.counts.hits.Load(), m.counts.misses.Load())
+	}
+}
+
 // TestEvaluationsRunSideBySide: nothing is locked while the policy is asked.
 func TestEvaluationsRunSideBySide(t *testing.T) {
 	t.Parallel()

@@ -87,8 +87,12 @@ func (s *Snapshot) Agree(ctx context.Context, in Input) error {
 		return nil // the rules have the say anyway
 	}
 	decided, failed := s.byRules(ctx, value)
-	if ctx.Err() == nil && (failed != nil || util.Compare(planned, decided) != 0) {
-		return fmt.Errorf("the plan has the answer %v, and the rules %v, with the error %w", planned, decided, failed)
+	inTime := ctx.Err() == nil
+	switch {
+	case inTime && failed != nil:
+		return fmt.Errorf("the plan has the answer %v, and the rules fail: %w", planned, failed)
+	case inTime && util.Compare(planned, decided) != 0:
+		return fmt.Errorf("the plan has the answer %v, and the rules %v", planned, decided)
 	}
 	return nil
 }

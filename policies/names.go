@@ -11,10 +11,10 @@ import (
 	"github.com/runtimeclass-router/runtimeclass-router/policies/schemas"
 )
 
-// known are the names of the fields of an input document, by themselves: most of what is
+// fieldNames are the names of the fields of an input document, by themselves: most of what is
 // read. None is allocated again, here or, as a term, by OPA, which has such a table that may
 // be added to before anything else runs.
-var known = map[string]string{}
+var fieldNames = map[string]string{}
 
 func init() {
 	var schema any
@@ -26,7 +26,7 @@ func init() {
 		panic(err) // it is embedded
 	}
 	collectNames(schema)
-	ast.InternStringTerm(slices.Collect(maps.Keys(known))...)
+	ast.InternStringTerm(slices.Collect(maps.Keys(fieldNames))...)
 }
 
 // readName reads the name of a member.
@@ -35,7 +35,7 @@ func readName(decoder *jsontext.Decoder) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if name, ok := known[string(quoted[1:len(quoted)-1])]; ok {
+	if name, ok := fieldNames[string(quoted[1:len(quoted)-1])]; ok {
 		return name, nil // none of them has anything to unquote
 	}
 	name, err := jsontext.AppendUnquote(nil, quoted)
@@ -52,7 +52,7 @@ func collectNames(schema any) {
 	case map[string]any:
 		if properties, ok := s["properties"].(map[string]any); ok {
 			for name := range properties {
-				known[name] = name
+				fieldNames[name] = name
 			}
 		}
 		for _, inner := range s {

@@ -231,7 +231,7 @@ func (a *assembler) statement(statement ir.Stmt) (step, error) {
 		return func(r *run, l []*ast.Term) outcome {
 			value := source.of(l)
 			if had := before.of(l); had != nil && !equal(had, value) {
-				return r.fail(ErrConflict)
+				return r.fail(errConflict)
 			}
 			l[target] = value
 			return on
@@ -271,7 +271,7 @@ func (a *assembler) statement(statement ir.Stmt) (step, error) {
 			into, k, v := l[object].Value.(ast.Object), key.of(l), value.of(l)
 			if had := into.Get(k); had != nil {
 				if !equal(had, v) {
-					return r.fail(ErrConflict)
+					return r.fail(errConflict)
 				}
 				return on
 			}

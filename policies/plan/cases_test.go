@@ -29,10 +29,14 @@ var apart = map[string]string{
 
 const integerKeys = "topdown reads data from a store, whose paths are text, so data.a[2] finds the key \"2\" too"
 
+// sleeps is the one case that is left out: it calls test.sleep, a builtin that only OPA's own
+// tests have.
+const sleeps = "time/time caching"
+
 // TestCases holds programs to OPA's own cases of what Rego means, by which it tests its
 // evaluators.
 func TestCases(t *testing.T) {
-	ran, differ := 0, 0
+	ran, differ, slept := 0, 0, 0
 	err := fs.WalkDir(testdata.V1, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -46,8 +50,9 @@ func TestCases(t *testing.T) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		for _, c := range set.Cases {
-			if strings.Contains(strings.Join(c.Modules, ""), "test.sleep(") {
-				continue // a builtin that OPA has in its own tests only
+			if c.Note == sleeps {
+				slept++
+				continue
 			}
 			ran++
 			t.Run(c.Note, func(t *testing.T) {
@@ -70,8 +75,8 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ran < 2000 || differ != len(apart) {
-		t.Errorf("%d cases, of which %d of %d are listed as apart: OPA has more than 2,000", ran, differ, len(apart))
+	if ran < 2000 || differ != len(apart) || slept != 1 {
+		t.Errorf("%d cases, of which %d of %d are listed as apart, and %d left out: OPA has more than 2,000, one of which sleeps", ran, differ, len(apart), slept)
 	}
 }
 

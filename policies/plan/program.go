@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -23,7 +22,6 @@ type Program struct {
 
 // function is a planned rule or Rego function.
 type function struct {
-	name   string
 	params []ir.Local
 	body   []step
 	locals int // that a frame has
@@ -59,9 +57,6 @@ type Options struct {
 	Strict   bool                   // an error of a builtin ends the run; else it is undefined
 	Builtins topdown.BuiltinContext // for those that ask for time, randomness, ...; most need nothing
 }
-
-// ErrConflict is that a rule has two values.
-var ErrConflict = errors.New("a rule has two values")
 
 // Run answers the query: a set of objects, each with the values of the query's variables.
 // It ends early with the context, but in a builtin that does not notice.
@@ -236,7 +231,7 @@ func assemble(policy *ir.Policy) (*Program, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		a.program.functions = append(a.program.functions, &function{name: f.Name, params: f.Params, body: body, locals: locals})
+		a.program.functions = append(a.program.functions, &function{params: f.Params, body: body, locals: locals})
 	}
 	if len(policy.Plans.Plans) != 1 {
 		return nil, fmt.Errorf("%d plans: want one", len(policy.Plans.Plans))

@@ -2,12 +2,16 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-var errCancelled = fmt.Errorf("evaluation: %w", context.Canceled)
+var (
+	errCancelled = fmt.Errorf("evaluation: %w", context.Canceled)
+	errConflict  = errors.New("a rule has two values")
+)
 
 // emptyObject is what an object is before it gets its first member: most never do. It is
 // never changed.
